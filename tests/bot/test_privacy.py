@@ -91,8 +91,8 @@ async def test_a_stop_lets_the_message_about_an_erasure_arrive(
     await ask_for_erasure(ann)
     replaced, go_on, replace_entry = asyncio.Event(), asyncio.Event(), world.store.kv_replace_by_message
 
-    async def replace_slowly(key: str, message: QueuedMessage, bot: str = "") -> bool:
-        done = await replace_entry(key, message, bot)
+    async def replace_slowly(key: str, message: QueuedMessage, bot: str = "", *, value: str | None = None) -> bool:
+        done = await replace_entry(key, message, bot, value=value)
         replaced.set()
         await go_on.wait()
         return done
@@ -186,7 +186,7 @@ async def test_an_erasure_that_crashed_halfway_is_finished_by_the_next_round(
     for step in ("erase_messages", "erase_account", "kv_delete"):
         with monkeypatch.context() as then:
 
-            async def dead(*_: object) -> None:
+            async def dead(*_: object, **__: object) -> None:
                 raise TimeoutError("the instance is gone")
 
             then.setattr(world.store, step, dead)

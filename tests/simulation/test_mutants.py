@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from genlock.api import webhook_sender
+from genlock.api.webhook_sender import WebhookSender
 from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import Step
 from genlock.domain.errors import ChannelOutcomeUnknown, InvalidResult
@@ -15,8 +17,10 @@ from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import TaskOrder
 from genlock.domain.update import UpdateState
+from genlock.domain.webhook import DeliveryState, WebhookAttempt, WebhookDelivery, sign
 from genlock.engine import collect, deliver, failover, operate, progress, submit, updates, worker
 from genlock.engine.context import EngineContext
+from genlock.engine.refunds import Refunds
 from genlock.ports import Placed, Store
 from genlock.sandbox.simulation.simulate import run_seed
 
@@ -42,6 +46,22 @@ class Sql:
         statements: dict[str, list[str]] = store.session.statements  # type: ignore[attr-defined]
         assert any(self.old in text for text in statements[self.name]), "the statement has changed: adapt the mutant"
         statements[self.name] = [text.replace(self.old, self.new) for text in statements[self.name]]
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Replaces a piece of a trigger of SQLite."""
+
+    name: str
+    old: str
+    new: str
+
+    def __call__(self, store: Store) -> None:
+        connection = store.session.connection  # type: ignore[attr-defined]
+        [(text,)] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", [self.name])
+        assert self.old in text, "the trigger has changed: adapt the mutant"
+        connection.execute(f"DROP TRIGGER {self.name}")
+        connection.execute(text.replace(self.old, self.new))
 
 
 TOKEN = "lease_token = i.value ->> 'token'"
@@ -149,6 +169,52 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("settle_updates", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
         Sql("claim_update_queues", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
     ],
+    "an erased order takes a late result": [Sql("erase_jobs", "secret_hash = NULL, ", "")],
+    "an erasure does not wait for open orders": [Sql("open_jobs_until", "id <= :until", "1 = 0")],
+    "orders from after the request are erased": [Sql("erase_jobs", "AND id <= :until", "")],
+    "the input of an open order is erased": [
+        Sql("erase_inputs", "AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'", "")
+    ],
+    "a webhook tells of a result before its delivery": [
+        Trigger(
+            "jobs_webhook_event", "NEW.state = 'succeeded' AND NEW.delivery = 'delivered'", "NEW.state = 'succeeded'"
+        )
+    ],
+    "the end of an expired job is not told to endpoints": [
+        Trigger("jobs_webhook_event", "WHEN NEW.state = 'expired' THEN 'job.expired'", "")
+    ],
+    "later events of a job do not wait for earlier ones": [
+        Sql("due_webhook_deliveries", "e.id < d.id", "1 = 0"),
+        Sql("settle_webhook_deliveries", "later.id > s.id", "1 = 0"),
+    ],
+    "two instances hold a job under the same token": [
+        Sql("claim_jobs", "lease_token = lease_token + 1", "lease_token = lease_token"),
+    ],
+    "a heartbeat from before the clock was set back counts": [
+        Sql("heartbeat", "SET seen_at = :now WHERE", "SET seen_at = seen_at WHERE"),
+    ],
+    "a refund outside leaves the credits": [
+        Sql("book_external_refund", "available = available - (p.amount - p.owed), debt = debt + p.owed", "debt = debt"),
+    ],
+    "a refund is debited by both sides": [
+        Sql("book_external_refund", "p.state = 'paid'", "p.state <> 'refunded'"),
+        Sql("book_external_refund", "payments.state = 'paid'", "payments.state <> 'refunded'"),
+    ],
+    "a user gets a promo code twice": [Sql("use_promo", "p.per_account", "9")],
+    "free runs are not counted": [
+        Sql("take_free_run", "used.today < :per_day", "1 = 1"),
+        Sql("free_runs", "AND f.source = 'day'", "AND 1 = 0"),
+    ],
+    "a key spends more than its limit": [Sql("accept_job", "> k.spend_limit", "> 10 * k.spend_limit")],
+    "a message of a broadcast is not journaled": [Sql("begin_broadcast_message", "SET sending = 1,", "SET")],
+    "a broadcast ends while a recipient is left": [
+        Sql("end_broadcast", "NOT EXISTS", "EXISTS (SELECT 1) OR NOT EXISTS")
+    ],
+    "a broadcast goes on after its stop": [Sql("begin_broadcast_message", "state = 'running'", "1 = 1")],
+    "recipients of a crashed sender are left out": [Sql("retake_recipient", "r.due_at <= :now", "1 = 0")],
+    "a second request for an erasure is dropped": [
+        Sql("kv_put", "DO UPDATE SET value = excluded.value, at = excluded.at", "DO NOTHING")
+    ],
 }
 
 
@@ -202,6 +268,10 @@ async def settle_update_before_handling(self: updates.UpdateWorker, queue: Any, 
 
 async def save_nothing(_: Any) -> None:
     """Nothing is journaled between the calls."""
+
+
+async def do_nothing(*_: object) -> None:
+    """The step is left out."""
 
 
 async def fail_over_unknown(ctx: EngineContext, job: Job, reason: str, **fields: str) -> None:
@@ -286,6 +356,19 @@ async def expire_silently(ctx: EngineContext, job: Job, code: str, text: str) ->
     await ctx.reschedule(job, after=None)
 
 
+FAILURE, HEADERS = WebhookSender._failure, WebhookSender._headers
+
+
+def deliver_at_first_attempt(self: WebhookSender, *failure: Any) -> WebhookAttempt:
+    """A webhook that failed counts as delivered."""
+    return replace(FAILURE(self, *failure), state=DeliveryState.DELIVERED)
+
+
+def name_each_attempt(self: WebhookSender, delivery: WebhookDelivery, *content: Any) -> dict[str, str]:
+    """Each attempt to deliver a webhook has an id of its own."""
+    return HEADERS(self, replace(delivery, public_id=f"msg_{next(NUMBERS)}"), *content)
+
+
 STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a delivery is finished before it is shown": (worker, "deliver", finish_before_showing),
     "an unknown submit is repeated": (worker, "settle_unknown", submit_again),
@@ -312,16 +395,42 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
     "a poison job is tried without end": (worker, "is_poison", lambda _, __: False),
     "an update is settled before it is handled": (updates.UpdateWorker, "_handle", settle_update_before_handling),
+    "a webhook is sent once, whatever becomes of it": (WebhookSender, "_failure", deliver_at_first_attempt),
+    "an attempt of a webhook has an id of its own": (WebhookSender, "_headers", name_each_attempt),
+    "a refund whose answer was lost is left open": (Refunds, "resume", do_nothing),
+    "webhooks are signed with another secret": (webhook_sender, "sign", lambda _, *signed: sign(b"another", *signed)),
 }
 
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a heartbeat from before the clock was set back counts": 21,
+    "a refund outside leaves the credits": 21,
+    "a refund is debited by both sides": 71,
+    "a user gets a promo code twice": 46,
+    "a refund whose answer was lost is left open": 196,
+    "a webhook tells of a result before its delivery": 21,
+    "the end of an expired job is not told to endpoints": 21,
+    "later events of a job do not wait for earlier ones": 141,
+    "a key spends more than its limit": 45,
+    "a webhook is sent once, whatever becomes of it": 261,
+    "free runs are not counted": 93,
+    "an attempt of a webhook has an id of its own": 45,
+    "webhooks are signed with another secret": 21,
+    "a message of a broadcast is not journaled": 43,
+    "a broadcast ends while a recipient is left": 43,
+    "a broadcast goes on after its stop": 241,
+    "recipients of a crashed sender are left out": 263,
+    "an erased order takes a late result": 17,
+    "an erasure does not wait for open orders": 17,
+    "orders from after the request are erased": 17,
+    "the input of an open order is erased": 150,
+    "a second request for an erasure is dropped": 283,
     "a message is left waiting after a resend": 137,
     "a result that is paid for again holds nothing": 137,
     "an order that waits is taken off the list": 37,
     "a result that was not paid for is shown again for nothing": 137,
-    "a refund is made as often as it is asked for": 81,
+    "a refund is made as often as it is asked for": 92,
     "an update that arrives while another is handled is not counted": 26,
     "the newest update of a chat is handled first": 26,
     "an update is settled before it is handled": 26,

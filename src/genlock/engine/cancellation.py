@@ -43,3 +43,6 @@ async def _ended(task: asyncio.Task[Any]) -> None:
     except asyncio.CancelledError:
         await cancel_and_wait([task])
         raise
+    finally:
+        if not task.cancelled():
+            task.exception()  # its caller is gone

@@ -11,10 +11,12 @@ from genlock.ports import Database
 
 #: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
 ERASURE = "erase:"
-#: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id
+#: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id. The
+#: value begins with a word when they are
 FILES_OF = "erase_files:"
-FILES_DELETED = "done"
-#: kv entries of the installation: the rows of an account are erased, but the database's files may still hold them
+FILES_DELETED = "done:"
+#: kv entries of the installation: the rows of an account up to this job are erased, but the database's files may still
+#: hold them
 ROWS_OF = "erase_rows:"
 #: between attempts to remove them from there, while another program uses the files
 SCRUB_SECONDS = 10.0
@@ -38,12 +40,14 @@ class Erasure:
         self._send_queued = send_queued
 
     async def request(self, account_id: int, by: str, key: str) -> None:
-        """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound."""
+        """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound.
+
+        A request that comes while an earlier one waits, or is carried out, takes its place.
+        """
         bot = (await self._store.account(account_id)).bot
         newest = await self._store.jobs(account_id=account_id, limit=1)
         until = str(newest[0].id if newest else 0)
-        await self._store.kv_delete(f"{ROWS_OF}{account_id}")
-        await self._store.kv_put_if_absent(f"{ERASURE}{account_id}", until, bot)
+        await self._store.kv_put(f"{ERASURE}{account_id}", until, bot)
         await self._store.add_audit(
             bot=bot, key=key, actor=by, action="erasure", subject=str(account_id), detail="requested"
         )
@@ -57,32 +61,35 @@ class Erasure:
         Returns the accounts that are erased now.
         """
         store = self._store
-        erased = []
+        erased = {}
         for entry in await store.kv_list(ERASURE, bot):
             account_id = int(entry.key.removeprefix(ERASURE))
             if entry.age >= older_than and await self._erase(account_id, int(entry.value), entry.age):
-                erased.append(account_id)
+                erased[account_id] = entry.value
         if not erased:
             return []
         if not await store.scrub():  # once for all, because commits wait for it
-            for account_id in erased:
-                await store.kv_put(f"{ROWS_OF}{account_id}", "erased")
+            for account_id, until in erased.items():
+                await store.kv_put(f"{ROWS_OF}{account_id}", until)
             return []
-        for account_id in erased:
-            await self._end(account_id, bot)
-        return erased
+        return [account_id for account_id, until in erased.items() if await self._end(account_id, until, bot)]
 
-    async def _end(self, account_id: int, bot: str) -> None:
-        """Replace the request by the message to the user, and send it, if no other instance did."""
+    async def _end(self, account_id: int, until: str, bot: str) -> bool:
+        """Replace the request by the message to the user, and send it.
+
+        False if another instance did, or if there is a newer request: then the user has more to be erased.
+        """
         store, request = self._store, f"{ERASURE}{account_id}"
         message = await self._last_message(account_id)
         # The request goes last: what a crash left of the others would count for the account's next request.
         await store.kv_delete(f"{ROWS_OF}{account_id}")
         await store.kv_delete(f"{FILES_OF}{account_id}")
         if message is None:
-            await store.kv_delete(request, bot)
-        elif await store.kv_replace_by_message(request, message, bot) and self._send_queued is not None:
+            return await store.kv_delete(request, bot, value=until)
+        has_ended = await store.kv_replace_by_message(request, message, bot, value=until)
+        if has_ended and self._send_queued is not None:
             await self._send_queued(message)
+        return has_ended
 
     async def _last_message(self, account_id: int) -> QueuedMessage | None:
         try:
@@ -99,7 +106,8 @@ class Erasure:
         Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
-        if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
+        rows = await store.kv_get(f"{ROWS_OF}{account_id}")
+        if rows is not None and rows.value == str(until):
             return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
         if await self._is_in_use(account_id, until) or await store.waits_for_handling(account, age):
@@ -122,7 +130,11 @@ class Erasure:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""
         if not await self._store.api_keys(account_id, before=None, limit=1):
             return True  # only clients of the API have files in the media store
-        return await self._store.kv_put_if_absent(f"{FILES_OF}{account_id}", str(until)) == FILES_DELETED
+        asked, key = str(until), f"{FILES_OF}{account_id}"
+        known = await self._store.kv_put_if_absent(key, asked)
+        if known.removeprefix(FILES_DELETED) != asked:  # of an earlier request
+            await self._store.kv_put(key, asked)
+        return known == f"{FILES_DELETED}{asked}"
 
     async def erase_old_inputs(self, days: float) -> None:
         """Erase the inputs of jobs older than this many days; of those that have not ended, when they have."""

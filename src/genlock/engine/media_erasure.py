@@ -22,14 +22,14 @@ class MediaErasure:
         self._observer = observer
 
     async def round(self) -> None:
-        requests = [row for row in await self._store.kv_list(FILES_OF) if row.value != FILES_DELETED]
+        requests = [row for row in await self._store.kv_list(FILES_OF) if not row.value.startswith(FILES_DELETED)]
         try:
             days = await self._media.days() if requests else []
             for request in requests:
                 account_id = int(request.key.removeprefix(FILES_OF))
                 keep = _made_after(int(request.value))
                 deleted = sum([await self._media.delete_account_files(day, account_id, keep) for day in days])
-                await self._store.kv_put(request.key, FILES_DELETED)
+                await self._store.kv_put(request.key, f"{FILES_DELETED}{request.value}")
                 self._observer.event(Event.ROWS_PRUNED, what="media files of an erased account", rows=deleted)
         except MediaStoreError as error:  # the next round tries again
             self._observer.event(Event.STAGE_ERROR, step="erase media", error=str(error))

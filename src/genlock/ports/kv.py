@@ -29,8 +29,13 @@ class KvStore(Protocol):
 
     async def kv_put(self, key: str, value: str, bot: str = "") -> None: ...
 
-    async def kv_delete(self, key: str, bot: str = "") -> bool:
-        """Delete an entry. Returns whether it was there."""
+    async def kv_delete(self, key: str, bot: str = "", *, value: str | None = None) -> bool:
+        """Delete an entry, or only if it has this value. Returns whether it was there."""
 
-    async def kv_replace_by_message(self, key: str, message: QueuedMessage, bot: str = "") -> bool:
-        """Delete an entry and queue a message, in one commit. Returns False if the entry was not there."""
+    async def kv_replace_by_message(
+        self, key: str, message: QueuedMessage, bot: str = "", *, value: str | None = None
+    ) -> bool:
+        """Delete an entry and queue a message, in one commit, or only if it has this value.
+
+        Returns False if the entry was not there.
+        """

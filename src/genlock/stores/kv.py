@@ -26,9 +26,11 @@ class KeyValues(Subject):
     async def kv_put(self, key: str, value: str, bot: str = "") -> None:
         await self.session.one("kv_put", key=key, value=value, bot=bot)
 
-    async def kv_delete(self, key: str, bot: str = "") -> bool:
-        return bool(await self.session.one("kv_delete", key=key, bot=bot))
+    async def kv_delete(self, key: str, bot: str = "", *, value: str | None = None) -> bool:
+        return bool(await self.session.one("kv_delete", key=key, bot=bot, value=value))
 
-    async def kv_replace_by_message(self, key: str, message: QueuedMessage, bot: str = "") -> bool:
+    async def kv_replace_by_message(
+        self, key: str, message: QueuedMessage, bot: str = "", *, value: str | None = None
+    ) -> bool:
         queued = message_params(message)
-        return bool(await self.session.one("kv_replace_by_message", key=key, bot=bot, **queued))
+        return bool(await self.session.one("kv_replace_by_message", key=key, bot=bot, value=value, **queued))

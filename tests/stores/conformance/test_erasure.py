@@ -12,7 +12,7 @@ from genlock.domain.queued_message import ERASED, QUEUED
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
-from genlock.engine.erasure import AWAITED, Erasure
+from genlock.engine.erasure import AWAITED, FILES_OF, ROWS_OF, Erasure
 from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import (
@@ -312,3 +312,51 @@ async def test_an_erasure_waits_until_what_the_user_sent_before_is_handled(
 
     assert await erasure.run("bot", older_than=0.0) == [account_id]
     assert await raw("SELECT body FROM updates ORDER BY id") == [("{}",), ('{"text": "later"}',)]
+
+
+async def test_a_second_request_erases_what_was_ordered_since_the_first(store: SqlDatabase) -> None:
+    """The first one waits for an open order; the user is told that everything is erased when both are done."""
+    first = await running(store, "task 1")
+    erasure = Erasure(store)
+    await erasure.request(first.account_id, "user", "erase 1")
+    assert await erasure.run("bot", older_than=0.0) == []
+    second = await running(store, "task 2", account_id=first.account_id)
+
+    await erasure.request(first.account_id, "user", "erase 2")
+    for job in (first, second):
+        assert await erasure.run("bot", older_than=0.0) == []
+        await _end(store, job.id)
+    assert await erasure.run("bot", older_than=0.0) == [first.account_id]
+
+    assert [(await see(store, job)).input for job in (first, second)] == ["null", "null"]
+
+
+async def test_a_request_that_comes_while_an_earlier_one_is_carried_out_is_not_lost(
+    store: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it comes at the last step: what the earlier request left does not count for it."""
+    first = await running(store, "task 1")
+    await _end(store, first.id)
+    erasure, delete = Erasure(store), store.kv_delete
+    await erasure.request(first.account_id, "user", "erase 1")
+    later: list[int] = []
+
+    async def order_and_request_before(*args: Any, **options: Any) -> bool:
+        if not later:
+            later.append((await running(store, "task 2", account_id=first.account_id)).id)
+            await _end(store, later[0])
+            await Erasure(store).request(first.account_id, "user", "erase 2")
+            for step in (ROWS_OF, FILES_OF):
+                await store.kv_put(f"{step}{first.account_id}", str(first.id))
+        return await delete(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "kv_delete", order_and_request_before)
+        await erasure.run("bot", older_than=0.0)
+    job = await store.job(later[0])
+    assert job is not None
+    assert job.input != "null"
+
+    assert await erasure.run("bot", older_than=0.0) == [first.account_id]
+    assert (await see(store, job)).input == "null"
+    assert await store.kv_list("erase") == []

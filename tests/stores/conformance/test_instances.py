@@ -23,6 +23,21 @@ async def test_an_instance_without_heartbeat_is_reported_to_the_others(store: St
     assert await store.heartbeat("third", 3.0) == ["other"]
 
 
+async def test_an_instance_that_crashed_before_the_clock_was_set_back_is_noticed(
+    store: Store, clock: ManualClock
+) -> None:
+    for name in ("me", "other", "alive"):
+        await store.heartbeat(name, 3.0)
+    clock.advance(-300)
+
+    assert await store.heartbeat("me", 3.0) == []
+    clock.advance(2)
+    await store.heartbeat("alive", 3.0)
+    assert await store.heartbeat("me", 3.0) == []
+    clock.advance(2)
+    assert await store.heartbeat("me", 3.0) == ["other"]
+
+
 async def test_a_late_heartbeat_does_not_report_its_own_instance(store: Store, clock: ManualClock) -> None:
     await store.heartbeat("me", 3.0)
     clock.advance(60)

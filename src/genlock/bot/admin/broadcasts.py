@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from time import monotonic
 from typing import Any
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message, MessageEntity
@@ -165,6 +164,10 @@ def _within(entity: MessageEntity, cut: int, until: int) -> dict[str, Any] | Non
     return {**entity.to_dict(), "offset": begin - cut, "length": end - begin} if end > begin else None
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Broadcasts:
     def __init__(self, *, bundle: BotBundle, store: Database) -> None:
         self._bundle = bundle
@@ -193,7 +196,7 @@ class Broadcasts:
         broadcast = await self._store.running_broadcast(self._bundle.id)
         if broadcast is None:
             return 0
-        until, taking = monotonic() + ROUND_SECONDS, asyncio.Lock()
+        until, taking = _now() + ROUND_SECONDS, asyncio.Lock()
         showing = asyncio.create_task(self._keep_showing(broadcast.id))
         try:
             results = await asyncio.gather(
@@ -212,7 +215,7 @@ class Broadcasts:
     async def _send_until(self, broadcast: Broadcast, until: float, taking: asyncio.Lock) -> tuple[int, bool]:
         """Send to one recipient after the other; return how many, and whether there are no more."""
         content, sent = Content.load(broadcast), 0
-        while monotonic() < until:
+        while _now() < until:
             async with taking:  # recipients are taken one by one; the lock spares failed attempts
                 found = await self._store.next_recipient(broadcast.id)
             if found is None:
@@ -260,12 +263,12 @@ class Broadcasts:
 
     async def _take_permit(self, broadcast: Broadcast, chat: int, recipient: Recipient) -> bool:
         """Wait for the permit to write to a chat; False if the broadcast was stopped or the chat must wait longer."""
-        until = monotonic() + PERMIT_WAIT_SECONDS
+        until = _now() + PERMIT_WAIT_SECONDS
         while True:
             try:
                 await self._bundle.caller.take_permit(chat, Priority.PROGRESS)
             except ChannelBusy as busy:
-                if monotonic() + STOP_CHECK_SECONDS > until:
+                if _now() + STOP_CHECK_SECONDS > until:
                     await self._give_back(broadcast, recipient, busy)
                     return False
                 if not await self._is_running(broadcast):
@@ -285,13 +288,13 @@ class Broadcasts:
     async def _show_progress(self, broadcast_id: int) -> None:
         """Update the operator's message. Progress that cannot be shown is left out; the end is tried again."""
         for _ in range(END_TRIES):
-            until = monotonic() + PROGRESS_VALID_SECONDS  # an instance that is paused here must not undo a later edit
+            until = _now() + PROGRESS_VALID_SECONDS  # an instance that is paused here must not undo a later edit
             entry = await self._store.kv_get(f"{PROGRESS}{broadcast_id}", self._bundle.id)
             broadcast = await self._store.broadcast(broadcast_id)
             if entry is None or broadcast is None:
                 return
             try:
-                with calls_while(lambda: monotonic() < until):  # noqa: B023 - called inside the block
+                with calls_while(lambda: _now() < until):  # noqa: B023 - called inside the block
                     await self._edit_progress(json.loads(entry.value), broadcast)
             except ChannelBusy as busy:
                 if broadcast.state is BroadcastState.RUNNING:

@@ -114,7 +114,8 @@ class Afterwards:
         A message that shows an order stays as it is, and so does a file, which no text can replace.
         """
         known = set[str]().union(*self._truth.placeholders.values())
-        old = [name for name, message in self._truth.messages.items() if name in known and _is_old_text(message)]
+        in_chats = {name: message for name, message in self._truth.messages.items() if message.address[:1] == "u"}
+        old = [name for name, message in in_chats.items() if name in known and _is_old_text(message)]
         for name in self._rng.sample(old, min(TRIES, len(old))):
             message = self._truth.messages[name]
             shown, account = message.shows, self._users.account_ids[int(message.address[1])]

@@ -14,6 +14,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.updates import TRIES, UpdateWorker
 from genlock.ports import Database, Violation
 from genlock.ports.call_fence import check_call
+from genlock.sandbox.simulation.addition import Addition
 from genlock.sandbox.simulation.fleet import Fleet, Instance
 from genlock.sandbox.simulation.instances import NoAnswer
 from genlock.sandbox.simulation.users import Users
@@ -25,7 +26,7 @@ UPDATES = 24
 _PLANS = ("order", "order", "order", "look", "fails once", "fails for long", "always fails")
 
 
-class Chats:
+class Chats(Addition):
     """Sends updates and checks that each acknowledged one is handled, in the order of its chat, and orders once."""
 
     def __init__(self, world: World, store: Database, fleet: Fleet, users: Users) -> None:
@@ -39,10 +40,11 @@ class Chats:
         #: the orders that handlers were told are accepted, by update
         self._orders: dict[int, set[int]] = defaultdict(set)
         self._refused: set[int] = set()
+        fleet.make_updates = self._updates_of
 
     # handling
 
-    def updates_of(self, ctx: EngineContext) -> UpdateWorker:
+    def _updates_of(self, ctx: EngineContext) -> UpdateWorker:
         """Return the update worker of a new instance."""
         return UpdateWorker(ctx, cast("Database", ctx.store), {BOT: partial(self._handle, ctx)}, self._answer_repeated)
 

@@ -75,6 +75,8 @@ def _tasks(job: Job, truth: Truth) -> list[Task]:
 
 def _check_end(job: Job, truth: Truth) -> Findings:
     reached = ends(job) or ([End.LISTED] if job.id in truth.handled else [])
+    if not reached and job.id in truth.erased and job.hold_state is not HoldState.HELD:
+        return []  # the parts and the reason of its end are gone, and no result can come any more
     row = f"{job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, attention {job.attention_reason}"
     found: Findings = []
     if len(reached) != 1:
@@ -94,7 +96,7 @@ def _check_end(job: Job, truth: Truth) -> Findings:
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         found.append(("A cancelled job stays cancelled.", row))
     known = job.id in truth.acknowledged_successes and _knows_its_task(job, truth)
-    if job.state is State.CANCELLED and known and job.cost is None:
+    if job.state is State.CANCELLED and known and job.cost is None and job.id not in truth.erased:
         found.append(("The cost of a cancelled job is recorded.", row))
     return found
 
@@ -147,6 +149,8 @@ def _check_notices(job: Job, truth: Truth) -> Findings:
 
 def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     """Check that a job is on the operator's list only for a reason that really existed."""
+    if job.id in truth.erased:
+        return []  # its parts and what was wrong with them are gone
     reason, tries = job.attention_reason or "", 2 * truth.failed_calls[job.id]  # a lost answer may count twice
     if job.attention_code is AttentionCode.STAGE_ERROR and tries < rules.stage_attempts:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
@@ -190,7 +194,7 @@ def _addresses(job: Job, truth: Truth) -> set[str]:
 
 def _check_chat(job: Job, truth: Truth) -> Findings:
     """Check that the chat shows what the row says is delivered."""
-    if job.delivery is not Delivery.DELIVERED:
+    if job.delivery is not Delivery.DELIVERED or job.id in truth.erased:
         return []
     found: Findings = []
     for part in job.parts:
@@ -263,13 +267,14 @@ def _editable(truth: Truth) -> dict[str, Message]:
 def _check_placeholders(job: Job, truth: Truth) -> Findings:
     """Check that an end appears on every message that was to become the result, and none keeps showing progress.
 
-    The job remembers one message on which its end is put again, so a second one may be left waiting.
+    A job remembers one message on which its end is put again, which may be that of a progress edit: another one may
+    be left waiting.
     """
     if job.delivery is not Delivery.DELIVERED or job.attention_reason is not None or job.id in truth.handled:
         return []
     known = truth.placeholders[job.id] - truth.further_parts
     waiting = [name for name, message in _editable(truth).items() if name in known and not message.shows]
-    if len(waiting) > max(0, len(truth.left_over[job.id]) - 1):
+    if len(waiting) > max(0, len(truth.left_over[job.id]) - (job.id not in truth.edited)):
         return [("No message of an ended job is left waiting.", str(waiting))]
     return []
 
@@ -329,8 +334,8 @@ async def _check_wallets(store: Store, jobs: list[Job], accounts: list[int], tru
                 spent[job.hold_state] += job.price
         wallet = await store.wallet(account)
         expected = truth.granted[account] + truth.refunded[account] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
-        if (wallet.available, wallet.held) != (expected, spent[HoldState.HELD]):
-            detail = f"account {account} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
+        if (wallet.available - wallet.debt, wallet.held) != (expected, spent[HoldState.HELD]):
+            detail = f"account {account} has {wallet}, not {expected} and {spent}"
             found.append(Violation(rule="Users pay exactly for what was delivered.", subject="-", detail=detail))
     return found
 
@@ -340,11 +345,12 @@ async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
     stored = [callback for state in InboxState for callback in await store.callbacks(state, 1000)]
     states = {callback.id: callback.state for callback in stored}
     repeated = {callback.id for callback in stored if callback.job_id is None and callback.note == "repeated"}
+    erased = {callback.id for callback in stored if not callback.body}
     found = []
     for number, (job_id, task_id) in truth.acknowledged.items():
         task = truth.tasks.get(task_id or "")
-        if number in repeated:
-            continue  # an earlier callback about the same task is checked
+        if number in repeated | erased:
+            continue  # an earlier callback about the same task is checked; the result of an order that is open is, too
         if states.get(number) not in _good_ends(job_id, task_id, task.provider if task else ""):
             detail = f"callback {number} about {task_id} is {states.get(number)}"
             rule = "No acknowledged callback is lost."

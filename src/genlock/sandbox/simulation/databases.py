@@ -31,6 +31,12 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+class MemorySession(SqliteSession):
+    async def scrub(self) -> bool:
+        """Do nothing: SQLite gives the name of a file to a database that was read from bytes, but there is none."""
+        return True
+
+
 class Sqlite:
     """A fresh database in memory for every run; its calls do not block."""
 
@@ -38,12 +44,12 @@ class Sqlite:
     _migrated = b""
 
     async def open(self, loop: VirtualLoop) -> Store:
-        clock = VirtualClock(loop)
+        clock = VirtualClock(loop, lambda: loop.clock_offset)
         if not Sqlite._migrated:
             store = await SqliteStore.open(":memory:", clock=clock, observer=Silent())
             Sqlite._migrated = store.session.connection.serialize()
             return store
-        session = SqliteSession(connect(":memory:"), clock=clock, observer=Silent(), lock=None)
+        session = MemorySession(connect(":memory:"), clock=clock, observer=Silent(), lock=None)
         session.connection.deserialize(Sqlite._migrated)
         return SqliteStore(session)
 
@@ -65,7 +71,10 @@ class Postgres:
         self._opened: PostgresStore | None = None
 
     async def open(self, loop: VirtualLoop) -> Store:
-        return cast("Store", BatchedStore(loop, self._do(self._new_store(VirtualClock(loop))), self._do))
+        return cast(
+            "Store",
+            BatchedStore(loop, self._do(self._new_store(VirtualClock(loop, lambda: loop.clock_offset))), self._do),
+        )
 
     async def _new_store(self, clock: VirtualClock) -> PostgresStore:
         """Empty the database; return a store of its own for the run, over the connection of all runs."""

@@ -80,7 +80,7 @@ class FaultyChannel(Channel):
     async def notify(self, job: Job) -> None:
         await self._arrive("notify", job)
         self._truth.notices[job.id] += 1
-        self._world.note("channel", "NOTICE", job=job.id, state=job.state)
+        self._world.note("channel", "NOTICE", job=job.id, state=job.state, token=job.lease_token)
         await self._answer("notify", job)
 
     def progress_points(self, job: Job) -> Sequence[float]:

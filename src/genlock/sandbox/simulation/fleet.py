@@ -1,10 +1,11 @@
 """The simulated instances: engines that are started, killed, paused, stopped and disconnected from the store."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from genlock.domain.errors import StoreError
 from genlock.domain.inbox import Callback
@@ -13,11 +14,12 @@ from genlock.domain.offer import Offer
 from genlock.engine.context import EngineContext, EngineRules, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
+from genlock.engine.periodic import PeriodicTask
 from genlock.engine.updates import UpdateWorker
-from genlock.ports import Store
+from genlock.ports import Channel, Store
 from genlock.sandbox.simulation.faulty_channel import FaultyChannel
 from genlock.sandbox.simulation.faulty_provider import FaultyProvider
-from genlock.sandbox.simulation.instances import InstanceFault, InstanceLifecycle, NoAnswer, proxies
+from genlock.sandbox.simulation.instances import InstanceFault, InstanceLifecycle, NoAnswer, OutsideProxy, proxies
 from genlock.sandbox.simulation.world import FAULT_RATES, Recorder, World
 
 T = TypeVar("T")
@@ -76,6 +78,12 @@ class Fleet:
         self._stops: list[asyncio.Task[None]] = []
         #: makes the update worker of an instance; None: the instances take no updates
         self.make_updates: Callable[[EngineContext], UpdateWorker] | None = None
+        #: the channels besides that of the chats, by name
+        self.more_channels: dict[str, FaultyChannel] = {}
+        #: what an instance closes after its engine has stopped, by its name
+        self.closing: dict[str, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
+        #: make the further periodic tasks of an instance
+        self.make_tasks: list[Callable[[InstanceLifecycle, EngineContext], Sequence[PeriodicTask]]] = []
 
     async def start(self) -> None:
         world = self._world
@@ -89,7 +97,13 @@ class Fleet:
             store=store,
             providers=dict.fromkeys((*(self._providers if self.instances else ("kie",)), SECOND), provider),
             offers=self._offers,
-            channels={"chat": channel},
+            channels={
+                "chat": channel,
+                **{
+                    name: cast("Channel", OutsideProxy(world, lifecycle, more, "channel", self._store))
+                    for name, more in self.more_channels.items()
+                },
+            },
             observer=Recorder(world, name),
             instance=name,
             limits=RateLimiter(store, self._rules.limits),
@@ -105,7 +119,9 @@ class Fleet:
         self.instances.append(instance)
         world.note(name, "STARTED")
         try:
-            await lifecycle.serve(instance.engine.start())
+            await lifecycle.serve(
+                instance.engine.start([task for make in self.make_tasks for task in make(lifecycle, ctx)])
+            )
         except (NoAnswer, StoreError):
             lifecycle.kill("did not start")
 
@@ -128,6 +144,14 @@ class Fleet:
         if instance is None:
             raise NoAnswer
         return await instance.lifecycle.serve(request(instance))
+
+    async def ask_until_answered(self, request: Callable[[Instance], Coroutine[Any, Any, T]], rng: Random) -> T:
+        """Repeat a request until an instance answers it."""
+        while True:
+            try:
+                return await self.ask(request)
+            except (NoAnswer, StoreError):
+                await asyncio.sleep(rng.uniform(0.2, 2.0))
 
     async def _receive_callback(self, provider: str, token: str | None, body: bytes) -> Callback | None:
         try:
@@ -177,10 +201,15 @@ class Fleet:
         elif kind == "store: down":
             world.store_down_until = world.loop.time() + self._rng.uniform(0.5, 8.0)
 
+    async def stop(self, instance: Instance) -> None:
+        await instance.engine.stop()
+        for close in self.closing[instance.lifecycle.name]:
+            await close()
+
     async def _stop(self, instance: Instance) -> None:
         """Stop an instance cleanly; kill it if that takes too long."""
         try:
-            await instance.lifecycle.serve(instance.engine.stop(), seconds=20.0)
+            await instance.lifecycle.serve(self.stop(instance), seconds=20.0)
         except (NoAnswer, StoreError):
             instance.lifecycle.kill("did not stop")
         else:

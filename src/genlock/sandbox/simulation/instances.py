@@ -121,6 +121,8 @@ class InstanceLifecycle:
         #: the time of its crash
         self.died_at = 0.0
         self.stopping = False
+        #: by how many seconds its own clock is wrong
+        self.clock_offset = 0.0
         #: until when it cannot reach the database, though it reaches the provider and the channel
         self.disconnected_until = 0.0
 
@@ -259,21 +261,14 @@ class OutsideProxy:
         self._crash_of_poison(call, _job_of(args))
         messages = [arg.message for arg in args if isinstance(arg, Part) and arg.message]
         self._world.truth.on_the_wire.update(messages)
-        await self._lifecycle.point(f"before {call}")
-        wire = self._world.spawn(_outcome(method(*args)))
-        wire.add_done_callback(lambda _: self._world.truth.on_the_wire.subtract(messages))
-        try:
-            error, answer = await asyncio.shield(wire)
-        except asyncio.CancelledError:
-            # The request may take effect all the same.
-            if self._world.flip():
-                wire.cancel()
-            self._abandoned(call, _job_of(args))
-            raise
-        await self._lifecycle.point(f"after {call}")
-        if error:
-            raise error
-        return answer
+        return await transmit(
+            self._world,
+            self._lifecycle,
+            call,
+            partial(method, *args),
+            landed=lambda: self._world.truth.on_the_wire.subtract(messages),
+            abandoned=lambda: self._abandoned(call, _job_of(args)),
+        )
 
     def _crash_of_poison(self, call: str, job: Job) -> None:
         if call == "channel.put" and job.has_result and job.id in self._world.poison and not self._lifecycle.dead:
@@ -296,6 +291,32 @@ def _job_of(args: tuple[Any, ...]) -> Job:
     """Return the job that a call to the provider or the channel is about."""
     jobs = (arg.job if isinstance(arg, TaskOrder) else arg for arg in args)
     return next(job for job in jobs if isinstance(job, Job))
+
+
+async def transmit(
+    world: World,
+    lifecycle: InstanceLifecycle,
+    call: str,
+    send: Callable[[], Coroutine[Any, Any, T]],
+    *,
+    landed: Callable[[], None] = lambda: None,
+    abandoned: Callable[[], None] = lambda: None,
+) -> T:
+    """Make a call to the outside, which may take effect although the instance dies or cancels it meanwhile."""
+    await lifecycle.point(f"before {call}")
+    wire = world.spawn(_outcome(send()))
+    wire.add_done_callback(lambda _: landed())
+    try:
+        error, answer = await asyncio.shield(wire)
+    except asyncio.CancelledError:
+        if world.flip():
+            wire.cancel()
+        abandoned()
+        raise
+    await lifecycle.point(f"after {call}")
+    if error:
+        raise error
+    return cast("T", answer)
 
 
 async def _outcome(work: Coroutine[Any, Any, T]) -> tuple[Exception | None, T | None]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,12 +10,18 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.ports import Database, Store, Violation
 from genlock.ports.provider import RateLimit
+from genlock.sandbox.simulation.addition import Addition
 from genlock.sandbox.simulation.afterwards import Afterwards
+from genlock.sandbox.simulation.api_clients import ApiClients
+from genlock.sandbox.simulation.broadcast_runs import BroadcastRuns
 from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
+from genlock.sandbox.simulation.clocks import WRONG_SECONDS_MAX, Clocks
+from genlock.sandbox.simulation.erasures import Erasures
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
 from genlock.sandbox.simulation.operator import Operator
+from genlock.sandbox.simulation.payment_runs import PaymentRuns
 from genlock.sandbox.simulation.users import Users
 from genlock.sandbox.simulation.world import Entry, World
 
@@ -31,6 +38,8 @@ FAULT_SECONDS = 45.0
 SETTLE_SECONDS = 200.0
 #: fault points of each kind per seed
 FAULTS_PER_KIND = 6
+#: fault points of each kind at the calls of an addition
+FURTHER_FAULTS_PER_KIND = 3
 #: calls that instances repeat all the time
 FREQUENT_CALLS = ("claim_jobs", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FAULT_POINTS = [
@@ -71,6 +80,10 @@ class Scenario:
         self._truth = world.truth
         self._rng = world.stream("people")
         self._rules = self._make_rules()
+        # What is due after the database's clock was set back waits until it is that time again, but for jobs of a dead
+        # instance: its heartbeat of the future counts as one of now.
+        self._settle_seconds = SETTLE_SECONDS + (2 * WRONG_SECONDS_MAX if world.has("clocks") else 0.0)
+        self._takeover_seconds = TAKEOVER_SECONDS + (SILENT_SECONDS if world.has("clocks") else 0.0)
         #: sometimes all users order at once
         rush_seconds = self._rng.choice((0.1, 20.0, 20.0, 20.0))
         #: deadlines of orders, in seconds; sometimes all are short
@@ -78,7 +91,7 @@ class Scenario:
         public_url = "https://sim" if self._rng.random() < 0.9 else None
         #: during a rolling deploy only the newer instances have a new provider
         providers = ("kie", "new") if self._rng.random() < 0.2 else ("kie",)
-        instance_faults = {**self._make_instance_faults("paused", 11), **self._make_instance_faults("killed", 0)}
+        instance_faults = self._make_instance_faults("paused", 11) | self._make_instance_faults("killed", 0)
         if self._rng.random() < 0.8:
             # Exercises what only an instance does that was paused during the provider's answer.
             pause = InstanceFault(
@@ -103,9 +116,26 @@ class Scenario:
             deadlines=deadlines,
         )
         self._operator = Operator(world, self._fleet, self._users, rng=self._rng)
-        self._chats = Chats(world, cast("Database", store), self._fleet, self._users) if world.has_chats else None
-        if self._chats:
-            self._fleet.make_updates = self._chats.updates_of
+        self._additions = self._make_additions(cast("Database", store))
+        for addition in self._additions:
+            self._fleet.make_tasks.append(addition.tasks_of)
+            self._add_instance_faults(instance_faults, addition.calls)
+
+    def _make_additions(self, store: Database) -> list[Addition]:
+        world, more = self.world, list[Addition]()
+        if world.has_chats:
+            more.append(Chats(world, store, self._fleet, self._users))
+        if world.has("erasures"):
+            more.append(Erasures(world, store, self._fleet, self._users))
+        if world.has("broadcasts"):
+            more.append(BroadcastRuns(world, store, self._fleet))
+        if world.has("clients"):
+            more.append(ApiClients(world, store, self._fleet))
+        if world.has("clocks"):
+            more.append(Clocks(world, self._fleet))
+        if world.has("payments"):
+            more.append(PaymentRuns(world, store, self._fleet, self._users))
+        return more
 
     def _make_rules(self) -> EngineRules:
         rng = self._rng
@@ -145,6 +175,14 @@ class Scenario:
             )
         return instance_faults
 
+    def _add_instance_faults(self, instance_faults: dict[str, InstanceFault], calls: Sequence[str]) -> None:
+        """Choose further fault points at these calls."""
+        rng = self.world.stream("further faults")
+        for kind in ("killed", "paused") * FURTHER_FAULTS_PER_KIND if calls else ():
+            point = f"{rng.choice(('before', 'after'))} {rng.choice(calls)}"
+            fault = InstanceFault(kind=kind, passes_left=rng.choice((1, 1, 2, 4)), seconds=rng.uniform(3.0, 15.0))
+            instance_faults.setdefault(point, fault)
+
     async def run(self) -> list[Violation]:
         supervisor = self.world.loop.create_task(self._fleet.replace_crashed()) if self.world.poison else None
         try:
@@ -155,6 +193,8 @@ class Scenario:
 
     async def _run(self) -> list[Violation]:
         await self._users.create_accounts(self.store)
+        for addition in self._additions:
+            await addition.prepare()
         for _ in range(self._rng.randint(2, 3)):
             await self._fleet.start()
         for number in range(self._rng.randint(6, 12)):
@@ -167,22 +207,27 @@ class Scenario:
         if self.world.afterwards:
             afterwards = Afterwards(self.world, self._fleet, self._users)
             self.world.spawn(afterwards.work())
-        if self._chats:
-            self.world.spawn(self._chats.work())
+        for addition in self._additions:
+            self.world.spawn(addition.work())
         await asyncio.sleep(FAULT_SECONDS)
         await self._stop_faults()
         if not await self._settle():
             subjects = [str(job.id) for job in await self.store.jobs(limit=1000) if job.due_at is not None]
             return [
-                Violation(rule="All work ends.", subject=subject, detail=f"not after {SETTLE_SECONDS} s without faults")
+                Violation(
+                    rule="All work ends.", subject=subject, detail=f"not after {self._settle_seconds} s without faults"
+                )
                 for subject in subjects or ["-"]
             ]
-        await asyncio.gather(*(instance.engine.stop() for instance in self._fleet.instances if instance.up))
+        await asyncio.gather(*(self._fleet.stop(instance) for instance in self._fleet.instances if instance.up))
+        # First: the additions know what else was granted.
+        further = [violation for addition in self._additions for violation in await addition.check()]
+        accounts = sorted({*self._users.account_ids, *self._truth.granted})
         return [
             *self._truth.violations,
-            *await check(self._truth, self.store, self._users.account_ids, self._rules),
+            *await check(self._truth, self.store, accounts, self._rules),
             *self._check_epochs(),
-            *(await self._chats.check() if self._chats else []),
+            *further,
         ]
 
     def _check_epochs(self) -> list[Violation]:
@@ -213,19 +258,22 @@ class Scenario:
 
     async def _check_takeovers(self) -> None:
         """Check the jobs of each dead instance some seconds after its crash, which may follow the end of the faults."""
-        faults_over, checked = self.world.loop.time(), set[str]()
+        faults_over, checked = max(self.world.loop.time(), self.world.clock_set_at), set[str]()
         while True:
             await asyncio.sleep(max(0.0, self._takeover_due(faults_over, checked) - self.world.loop.time()))
             now = self.world.loop.time()
             dead = {
                 instance.lifecycle.name
                 for instance in self._fleet.instances
-                if instance.lifecycle.missed and now >= max(instance.lifecycle.died_at, faults_over) + TAKEOVER_SECONDS
+                if instance.lifecycle.missed
+                and now >= max(instance.lifecycle.died_at, faults_over) + self._takeover_seconds
             }
             for job in await self.store.jobs(limit=1000):
                 if job.lease_owner in dead - checked:
                     rule = "A dead instance's jobs are taken over within seconds."
-                    self._truth.add_violation(rule, job.id, f"leased to {job.lease_owner} {TAKEOVER_SECONDS} s after")
+                    self._truth.add_violation(
+                        rule, job.id, f"leased to {job.lease_owner} {self._takeover_seconds} s after"
+                    )
             checked |= dead
             if all(
                 instance.lifecycle.name in checked for instance in self._fleet.instances if instance.lifecycle.missed
@@ -239,17 +287,17 @@ class Scenario:
             for instance in self._fleet.instances
             if instance.lifecycle.missed and instance.lifecycle.name not in checked
         ]
-        return max(min(crashed_at, default=0.0), faults_over) + TAKEOVER_SECONDS
+        return max(min(crashed_at, default=0.0), faults_over) + self._takeover_seconds
 
     async def _settle(self) -> bool:
         """Wait until no job, callback or background task is left. False if that takes too long."""
-        give_up = self.world.loop.time() + SETTLE_SECONDS
+        give_up = self.world.loop.time() + self._settle_seconds
         while self.world.loop.time() < give_up:
             await asyncio.sleep(2.0)
             asleep = any(instance.lifecycle.asleep for instance in self._fleet.instances)
             counts = await self.store.counts()
             counts.pop("attention")
-            waits = self._chats is not None and not await self._chats.is_settled()
-            if not (self.world.busy or asleep or waits or any(counts.values())):
+            waits = self.world.busy or asleep or any(counts.values())
+            if not waits and all([await addition.is_settled() for addition in self._additions]):
                 return True
         return False

@@ -20,6 +20,8 @@ _FENCED = (
     "change_address",
     "mark_result_invalid",
 )
+#: an instance may have decided by the time before the clock was set
+DECISION_SECONDS = 30.0
 
 
 class StoreMonitor:
@@ -43,6 +45,7 @@ class StoreMonitor:
             )
         for job in _leased(answer):
             self._truth.tokens[job.id] = max(self._truth.tokens[job.id], job.lease_token)
+            self._check_holder(job)
         if name == "heartbeat":
             self._truth.registered.add(args[0])
         if name == "release_leases" and len(args) == 1:
@@ -58,6 +61,17 @@ class StoreMonitor:
         if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
             self._check_end(args[0], answer.job)
         self._record_delivery(name, job_id, args, answer)
+        for watch in self._truth.watchers:
+            watch(name, args, answer)
+
+    def _check_holder(self, job: Job) -> None:
+        """Check that a lease is held by the instance that got its token, and by no other."""
+        holder = self._truth.holders.setdefault((job.id, job.lease_token), job.lease_owner or "")
+        if job.lease_owner and not holder:
+            self._truth.holders[job.id, job.lease_token] = job.lease_owner
+        elif job.lease_owner and holder != job.lease_owner:
+            detail = f"token {job.lease_token} was given to {holder} and {job.lease_owner}"
+            self._truth.add_violation("A lease has one holder.", job.id, detail)
 
     def _record_operator(self, name: str, args: tuple[Any, ...], answer: Any) -> None:
         """Record what operators, and users who press Show again, did to a job."""
@@ -103,6 +117,8 @@ class StoreMonitor:
             return
         if name == "mark_result_invalid":
             self._truth.invalid_ends.add(job_id)
+        if name == "begin_progress":
+            self._truth.edited.add(job_id)
         parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
         if name in ("save_parts", "reschedule", "finish_delivery") and parts:
             self._truth.placeholders[job_id].update(part.message for part in parts if part.message)
@@ -116,11 +132,11 @@ class StoreMonitor:
             self._truth.unknown_ends[job_id] += unknown
 
     def _check_end(self, ending: EndJob, job: Job) -> None:
-        if ending.state is not State.EXPIRED:
+        if ending.state is not State.EXPIRED or self._world.loop.time() < self._world.clock_set_at + DECISION_SECONDS:
             return
         if ending.error_code == "submit_unknown":
             waited = self._world.loop.time() - self._truth.submits[job.id]
-            if waited < self._grace - 0.001:
+            if waited < self._grace - 0.001 and self._world.clock_set_at < self._truth.submits[job.id]:
                 rule = "An unknown submit waits for its callback during the grace period."
                 self._truth.add_violation(rule, job.id, f"expired after {waited:.3f} of {self._grace} seconds")
         elif job.read_at < job.deadline_at:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-START = datetime(2030, 1, 1, tzinfo=UTC)
+#: at noon: no clock that is wrong by minutes reaches another day
+START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 #: after this many iterations without the clock moving, the loop is taken to be endless
@@ -25,6 +26,8 @@ class VirtualLoop(BaseEventLoop):
         self._time = 0.0
         self._iterations = 0
         self._selector = self
+        #: by how many seconds the database's clock is wrong
+        self.clock_offset = 0.0
         #: called before the clock moves; returns True if it made a task runnable
         self.on_idle: Callable[[], bool] | None = None
 
@@ -52,10 +55,11 @@ class VirtualLoop(BaseEventLoop):
 
 
 class VirtualClock:
-    """Wall time derived from an event loop's time."""
+    """Wall time derived from an event loop's time, wrong by some seconds."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, offset: Callable[[], float] = lambda: 0.0) -> None:
         self._loop = loop
+        self._offset = offset
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self._loop.time())
+        return START + timedelta(seconds=self._loop.time() + self._offset())

@@ -3,8 +3,9 @@
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from genlock.domain.events import Event
@@ -89,6 +90,9 @@ FAULT_RATES: dict[str, float] = {
     "callback: another result": 0.10,
     "create_placeholder: refused": 0.04,
     "store: full": 0.01,
+    "webhook: request lost": 0.0,
+    "webhook: refused": 0.0,
+    "webhook: answer lost": 0.0,
 }
 #: What makes orders go on to a second provider, and tests what becomes of the first. Seeds with two providers take one
 #: of them, half of these seeds without other faults.
@@ -137,6 +141,17 @@ CHATS_EVERY, CHATS_FIRST = 29, 26
 #: In these seeds the results of these jobs crash every instance that shows them, and others take the instances' places.
 POISON_EVERY, POISON_FIRST = 31, 24
 POISON_JOBS = frozenset({1, 4})
+#: What some seeds have besides, from the number of seeds and the first one. Seeds that tests name are not among them.
+ADDITIONS: dict[str, tuple[int, int]] = {
+    "erasures": (19, 17),
+    "broadcasts": (22, 21),
+    "clients": (24, 21),
+    "clocks": (27, 21),
+    "payments": (25, 21),
+}
+#: their rate where there are webhooks
+WEBHOOK_FAULTS = ("webhook: request lost", "webhook: refused", "webhook: answer lost")
+WEBHOOK_FAULT_RATE = 0.2
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -245,6 +260,14 @@ class Truth:
     submits: dict[int, float] = field(default_factory=dict)
     #: the provider that each job is being submitted to or runs at, by the intents that were committed
     submitted_to: dict[int, str] = field(default_factory=dict)
+    #: what is noted when the database answers a call: its name, its arguments and the answer
+    watchers: list[Callable[[str, tuple[Any, ...], Any], None]] = field(default_factory=list)
+    #: jobs of users whose data were erased
+    erased: set[int] = field(default_factory=set)
+    #: jobs with a progress edit that was journaled: they may remember its message
+    edited: set[int] = field(default_factory=set)
+    #: the instance to which each token of a job was given
+    holders: dict[tuple[int, int], str] = field(default_factory=dict)
     #: the instances whose heartbeat row exists
     registered: set[str] = field(default_factory=set)
     violations: list[Violation] = field(default_factory=list)
@@ -268,6 +291,8 @@ class World:
         #: no new faults are injected; lasting ones, such as deleted messages, stay
         self.faults_over = False
         self.finished = False
+        #: when the database's clock was set the last time
+        self.clock_set_at = -inf
         #: until when the database answers no instance
         self.store_down_until = 0.0
         #: never completed: a dead instance waits for it
@@ -294,6 +319,8 @@ class World:
         self.afterwards = seed % AFTERWARDS_EVERY in AFTERWARDS
         theme = AFTERWARDS_THEMES[seed % len(AFTERWARDS_THEMES)] if self.afterwards else ()
         self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
+        if self.has("clients"):
+            self.rates.update(dict.fromkeys(WEBHOOK_FAULTS, WEBHOOK_FAULT_RATE))
         #: jobs whose result crashes the instance that shows it
         self.poison = POISON_JOBS if seed % POISON_EVERY == POISON_FIRST else frozenset()
         #: whether users also order by updates, which instances store and handle in the order of each chat
@@ -302,6 +329,10 @@ class World:
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
+
+    def has(self, addition: str) -> bool:
+        every, first = ADDITIONS[addition]
+        return self.seed % every == first
 
     def stream(self, concern: str) -> random.Random:
         return random.Random(f"{self.seed}:{concern}")

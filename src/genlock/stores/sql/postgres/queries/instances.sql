@@ -1,10 +1,16 @@
 -- name: heartbeat
 -- Record that an instance is alive; return the instances without a recent heartbeat. The commit does not wait for the
--- disk: after a crash of the server the next heartbeat comes within a second.
+-- disk: after a crash of the server the next heartbeat comes within a second. A heartbeat of the future is from before the
+-- clock was set back: an instance that does not repeat it is silent from now on.
 WITH me AS (
     INSERT INTO instances (id, started_at, seen_at)
     SELECT :instance::text, :now, :now WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+), ahead AS (
+    UPDATE instances SET seen_at = :now WHERE id IN (
+        SELECT id FROM instances
+        WHERE id <> :instance AND seen_at > :now + make_interval(secs => :silent_seconds::float8)
+        FOR UPDATE SKIP LOCKED)  -- a row that is locked gets its heartbeat
 )
 SELECT id FROM instances
 WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);

@@ -1,7 +1,9 @@
 -- name: heartbeat
--- Record that an instance is alive; return the instances without a recent heartbeat.
+-- Record that an instance is alive; return the instances without a recent heartbeat. A heartbeat of the future is from
+-- before the clock was set back: an instance that does not repeat it is silent from now on.
 INSERT INTO instances (id, started_at, seen_at) VALUES (:instance, :now, :now)
 ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at;
+UPDATE instances SET seen_at = :now WHERE seen_at > :now + CAST(:silent_seconds * 1000000 AS INTEGER);
 SELECT id FROM instances WHERE id <> :instance AND seen_at < :now - CAST(:silent_seconds * 1000000 AS INTEGER);
 
 -- name: live_instances

@@ -18,10 +18,10 @@ INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now)
 ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 
 -- name: kv_delete
--- Delete an entry.
-DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key;
+-- Delete an entry, or only if it has a value.
+DELETE FROM kv WHERE key = :key AND bot = :bot AND (:value IS NULL OR value = :value) RETURNING key;
 
 -- name: kv_replace_by_message
--- Delete an entry and queue a message, if the entry is there.
-DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key;
+-- Delete an entry and queue a message, if the entry is there, or only if it has a value.
+DELETE FROM kv WHERE key = :key AND bot = :bot AND (:value IS NULL OR value = :value) RETURNING key;
 INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now WHERE changes() = 1;

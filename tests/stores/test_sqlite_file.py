@@ -1,6 +1,7 @@
 """What the files of an SQLite database hold."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from genlock.domain.draft import SavedDraft
 from genlock.engine.erasure import SCRUB_SECONDS, Erasure
 from genlock.stores.sqlite import SqliteStore, connect_reader
+from tests.databases import sqlite_in_memory
 from tests.stores.builders import ManualClock, profiled
 from tests.stores.conftest import RecordingObserver
 
@@ -82,3 +84,14 @@ async def has_new_draft(store: SqliteStore, account_id: int) -> bool:
 def assert_no_file_has(folder: Path, *texts: bytes) -> None:
     content = b"".join(file.read_bytes().lower() for file in folder.iterdir())
     assert [text for text in texts if text in content] == []
+
+
+async def test_an_erasure_in_memory_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    clock, observer = ManualClock(), RecordingObserver()
+    await sqlite_in_memory(clock, observer)  # the next one is a copy
+    store = await sqlite_in_memory(clock, observer)
+
+    assert await store.scrub()
+
+    assert await asyncio.to_thread(os.listdir, tmp_path) == []

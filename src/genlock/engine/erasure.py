@@ -47,6 +47,7 @@ class Erasure:
         bot = (await self._store.account(account_id)).bot
         newest = await self._store.jobs(account_id=account_id, limit=1)
         until = str(newest[0].id if newest else 0)
+        await self._store.kv_delete(f"{ROWS_OF}{account_id}")  # the user may have written something new since
         await self._store.kv_put(f"{ERASURE}{account_id}", until, bot)
         await self._store.add_audit(
             bot=bot, key=key, actor=by, action="erasure", subject=str(account_id), detail="requested"

@@ -107,9 +107,9 @@ def test_the_credit_left_has_its_unit_in_the_right_form_and_days_only_if_some_wa
 
     assert _credit(ru, left, spent, titled(CATALOG)) == [
         "",
-        "🏦 Kie.ai: на счету 1\N{NO-BREAK SPACE}кредит, хватит на 2\N{NO-BREAK SPACE}дня",
+        "🏦 Kie.ai: на счёте 1\N{NO-BREAK SPACE}кредит, хватит на 2\N{NO-BREAK SPACE}дня",
     ]
-    assert _credit(ru, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1\N{NO-BREAK SPACE}кредит"]
+    assert _credit(ru, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: на счёте 1\N{NO-BREAK SPACE}кредит"]
     assert _credit(en, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: 1\u00a0credit left"]
 
 

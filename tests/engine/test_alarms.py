@@ -99,7 +99,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     await harness.round(3)
     assert len(harness.told) == 2
     assert re.fullmatch(r"🟢 “Results are waiting to be delivered” is over\. It lasted \d+\u00a0s\.", harness.told[1])
-    over = r"🟢 «Готовые результаты ещё не в чате»: всё в порядке\. Длилось .+\."
+    over = r"🟢 «Готовые результаты ещё не в чате»: снова всё в порядке\. Длилось .+\."
     assert re.fullmatch(over, harness.told_in_russian[1])
     assert [seen.facts["name"] for seen in harness.recorder.of(Event.ALARM)] == ["undelivered"]
     assert [seen.facts["name"] for seen in harness.recorder.of(Event.RECOVERED)] == ["undelivered"]

@@ -1,5 +1,6 @@
 """Phrases that read like a translation were replaced, in the bot, the catalog and the command line, and stay away."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -35,3 +36,9 @@ def test_replaced_phrases_do_not_come_back_to_the_catalog_and_the_command_line()
     texts = [(file.name, file.read_text(encoding="utf-8")) for file in (*data, *commands)]
 
     assert _found([*PHRASES["ru"], *PHRASES["en"]], texts) == []
+
+
+def test_numbers_in_russian_have_a_decimal_comma_and_stay_on_the_line_of_their_unit() -> None:
+    wrong = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])|\d (?:\d{3}\b|сек|мин|МБ|кредит|%|\$)")
+    texts = package_texts().languages["ru"].texts
+    assert [key for key, forms in texts.items() for text in _texts(forms) if wrong.search(text)] == []

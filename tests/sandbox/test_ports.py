@@ -24,7 +24,7 @@ def test_a_default_port_that_is_in_use_is_replaced_and_named_in_one_line(first: 
     ports = run._ports(None)
     assert ports[1:] == [first + 1, first + 2, first + 3]
     assert run._taken_ports(None, ports) == (
-        f"Port {first} is in use, so the chat page is on {ports[0]}. --port N chooses four ports from N on."
+        f"Port {first} is in use, so the chat page is on {ports[0]}. --port N uses four ports from N on."
     )
 
 

@@ -23,7 +23,7 @@ async def get(app: ASGIApp, **headers: str) -> tuple[int, str]:
 
 
 async def test_a_visitor_reads_where_they_are_in_their_language() -> None:
-    for language, words in {"en-GB,en;q=0.5": "write to the bot in its chat", "ru": "напишите боту в чате"}.items():
+    for language, words in {"en-GB,en;q=0.5": "Open the chat with the bot", "ru": "откройте чат"}.items():
         status, page = await get(web(is_public=True), **{"Accept-Language": language})
         assert (status, words in page) == (404, True)
 

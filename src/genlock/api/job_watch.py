@@ -18,10 +18,10 @@ from genlock.ports import ApiJobStore, JobVersion, Observer
 PERIOD_SECONDS = 0.5
 #: how exactly the end of a wait is kept
 PRECISION_SECONDS = 0.05
-#: requests that wait in this instance, all and of one account, which gets at most half of what others leave
+#: requests that wait in this instance: of all accounts, and of one, which also gets at most half of the free places
 WATCHERS_MAX = 5_000
 WATCHERS_PER_ACCOUNT = 500
-#: of one account, however many the others have
+#: places that one account always has, however many the others take
 WATCHERS_PER_ACCOUNT_MIN = 10
 #: jobs whose version, and whose row, one statement reads
 VERSIONS_AT_ONCE = 2_000

@@ -50,7 +50,7 @@ CODES: Mapping[str, str] = {
     "unavailable": "Nothing was done. Repeat the request after `Retry-After` seconds, with the same idempotency key.",
     "unsupported_media_type": "Send JSON with `Content-Type: application/json`.",
 }
-#: how much of a name that is not known is shown
+#: characters of an unknown model name that the refusal repeats
 _NAME_LENGTH_MAX = 100
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND = "unauthorized", "forbidden", "not_found"
 

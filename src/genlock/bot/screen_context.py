@@ -37,7 +37,7 @@ ICONS = {
     Category.TEXT: "✍️",
 }
 LINE_LENGTH = 60
-#: characters of an input that is kept parsed; those of the API may have hundreds of kilobytes
+#: longest input, in characters, that is cached after parsing: orders of the API may have hundreds of kilobytes
 INPUT_KEPT_MAX = 5_000
 #: limits from here on mean "no limit" and are not shown
 ANY = 1_000_000_000

@@ -50,8 +50,14 @@ def erase(
 
     erased, files = with_store(work)
     if erased:
-        echo(f"The personal data of account {account} is erased. Balance and ledger stay, without a name.")
+        echo(
+            f"The personal data of account {account} is erased. Balance and ledger stay, without a name. "
+            "The service tells the user, if there is a chat."
+        )
     elif files:
         echo(f"The rows of account {account} are erased. The service deletes its files in the media store next.")
     else:
-        echo(f"Account {account} has open orders or messages, or the database is busy. Its data is erased afterwards.")
+        echo(
+            f"Not erased yet: account {account} has open orders or messages, a bulk action is searching inputs, or the "
+            "database is busy. The service erases the data as soon as it can."
+        )

@@ -30,7 +30,7 @@ class Group:
 
     @property
     def informs_only(self) -> bool:
-        """Whether nothing is to be done: the group has a page, and is not among those that need attention."""
+        """Whether there is nothing to do: the group has a page, but is not listed among those that need attention."""
         return self.name in INFORMS_ONLY
 
 

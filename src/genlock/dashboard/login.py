@@ -190,7 +190,8 @@ def _browser(request: Request) -> Browser:
 def _remote(request: Request) -> str:
     """Return the client's address: what the nearest proxy saw, if the connection comes from a proxy.
 
-    A proxy is on this machine or in a private network. Who connects from the internet could write anything there.
+    A connection from this machine or a private network counts as a proxy's: a client on the internet could write any
+    address into the header.
     """
     direct = request.client.host if request.client else ""
     forwarded = ",".join(request.headers.getlist("X-Forwarded-For")).rpartition(",")[2].strip()

@@ -12,7 +12,7 @@ class AnomalyKind(StrEnum):
     LOSS = "loss"  #: the provider billed a job that was cancelled
 
 
-#: what an operator should know, and has nothing to do about
+#: operators should know of these, but there is nothing to do about them
 INFORMS_ONLY = frozenset({AnomalyKind.LOSS})
 
 

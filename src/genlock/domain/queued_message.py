@@ -4,9 +4,9 @@ import json
 
 from genlock.domain.value import value
 
-#: beginning of the keys of such messages among the kv entries of the installation; then follows the account
+#: prefix of the keys of queued messages in `kv`; the id of the account follows
 QUEUED = "tell:"
-#: follows there, if the message tells the user of an erasure: the erasure removes the other ones
+#: follows the account in the key of a message about an erasure: the erasure itself removes all others
 ERASED = "erased:"
 
 

@@ -36,7 +36,7 @@ class AttentionCounts:
             return self._counts
 
     async def total(self) -> int:
-        """Return how much waits, without what only informs."""
+        """Return how many entries wait for an operator; those that only inform do not."""
         return sum(count for name, count in (await self.read()).items() if name not in INFORMS_ONLY)
 
 

@@ -231,7 +231,7 @@ class BulkWork:
         return None
 
     async def _refund(self, job_id: int, by: str, allowance: Allowance | None, *, resumed: bool) -> BulkReason | None:
-        """Refund a job and inform its user, once. After a crash the leader does."""
+        """Refund a job and tell its user, once. After a crash between the two, the leader sends the message."""
         message = await refund_message(self.store, self.texts, await operate.find(self.ctx, job_id))
         if await operate.refund(self.ctx, job_id, by, allowance=allowance, message=message):
             await send_queued(self.ctx, message)

@@ -27,7 +27,7 @@ AGENT_LENGTH_MAX = 300
 class Browser:
     remote: str
     agent: str
-    #: the cookie that it got when the token was last entered in it
+    #: the cookie that this browser got when the token was entered in it
     device: str = ""
 
 

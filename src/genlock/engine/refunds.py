@@ -134,7 +134,7 @@ class Refunds:
     async def resume(self, older_than: float) -> None:
         """Repeat the calls of refunds whose answer was lost, in the name of the operator who began them.
 
-        Report those that ended just before a crash.
+        Tell the users of refunds that ended just before a crash, and write their audit lines.
         """
         for entry in await self._store.kv_list(REFUND, self._bot):
             if entry.age >= older_than:

@@ -34,7 +34,7 @@ AFTER_SECONDS = 10.0
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
     """Send `text`, in the channel's markup, to the user of an account, at most once. False if that is not possible.
 
-    A message that the channel asks to wait with is queued.
+    If the channel asks to wait, the message is queued.
     """
     account = await _reachable_account(ctx, account_id)
     return account is not None and await _send(ctx, account, make_message(account_id, text))
@@ -63,7 +63,7 @@ async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | N
 
 
 async def _send(ctx: EngineContext, account: Account, message: QueuedMessage) -> bool:
-    """Send a message that is not in the queue. It is queued if the channel asks to wait with it."""
+    """Send a message that is not in the queue. If the channel asks to wait, the message is queued."""
     try:
         await ctx.channels[account.channel].tell(account.address, message.text)
     except ChannelError as error:

@@ -9,7 +9,7 @@ from genlock.ports import Database
 
 #: attempts of one source, on all instances together: a burst, then one per interval
 SOURCE_BURST, SOURCE_INTERVAL_SECONDS = 10, 30.0
-#: attempts of all sources that never logged in: as many as of fifteen sources
+#: attempts of all sources together, without browsers that logged in before: the rate of fifteen sources
 UNKNOWN_BURST, UNKNOWN_INTERVAL_SECONDS = 60, 2.0
 #: Sources share this many limits, so that an attacker with very many addresses does not fill the table. Who shares one
 #: with whom depends on the token.
@@ -31,7 +31,7 @@ class TokenAttempts:
     """Limits attempts by source, and those of all sources together, except of browsers that logged in before.
 
     Such a browser has a cookie that only the holder of the token can make, and with it attempts of its own: so an
-    attacker with thousands of addresses delays only the first login of a new browser.
+    attacker with thousands of addresses can delay only the first login of a new browser.
     """
 
     def __init__(self, store: Database, token: str) -> None:
@@ -39,7 +39,7 @@ class TokenAttempts:
         self._token = token.encode()
 
     async def begin(self, remote: str, device: str) -> None:
-        """Count an attempt. Raises TooManyAttempts; one that its source may not make does not count for the others."""
+        """Count an attempt. Raises TooManyAttempts; one above its source's limit does not use up the common limit."""
         if self._knows(device):
             await self._take(f"{_KEY}:device:{device.partition('.')[0]}", SOURCE_INTERVAL_SECONDS, SOURCE_BURST)
             return
@@ -68,7 +68,7 @@ class TokenAttempts:
 
 
 def _network(remote: str) -> str:
-    """Return the address that one customer of a network has: of IPv6 the first half."""
+    """Return what identifies one customer: an IPv4 address, or the first half of an IPv6 address."""
     try:
         address = ip_address(remote.partition("%")[0])
     except ValueError:

@@ -33,7 +33,7 @@ class AccountStore(Protocol):
         """Move money between an account and the house, once per key. Returns False if the key was used before.
 
         Credits that were paid for (top-ups and refunds of orders) repay the account's debt in the same commit, with a
-        ledger entry whose key is `repay:` and this key. The message that tells the user is queued in it, too.
+        ledger entry whose key is `repay:` and this key. `message`, to the user, is queued in the same commit.
         Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
 

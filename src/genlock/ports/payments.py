@@ -39,6 +39,6 @@ class PaymentStore(Protocol):
         """Make a payment `refunded` that the channel refunded, once.
 
         Unless our own refund has debited the credits, what is there is debited and the rest becomes a debt, in the same
-        commit; `external_refund_at` is set then. The user is to be told, as after `finish_refund`. Returns None if the
-        payment is unknown or was refunded before.
+        commit; `external_refund_at` is set then. A mark says that the user is to be told, as after `finish_refund`.
+        Returns None if the payment is unknown or was refunded before.
         """

@@ -21,7 +21,7 @@ AS_ROOT = os.geteuid() == 0
 SECONDS_MAX = 30
 #: where root's temporary folders are made if other users may not enter the usual place
 OPEN_PLACE = "/tmp"  # noqa: S108 (mkdtemp makes a unique name)
-#: where simulators make folders for files that are not kept; None: where this machine has its temporary files
+#: where simulators make folders for files that are not kept; None: the machine's usual place for temporary files
 scratch: Path | None = None
 
 # Waits for end of file on stdin (this process closed it or is gone), ends the programs that still run, and removes

@@ -326,4 +326,4 @@ def _taken_ports(first: int | None, ports: Sequence[int]) -> str:
         for default, port, part in zip(expected, ports, parts, strict=True)
         if default != port
     ]
-    return f"Port {'; port '.join(found)}. --port N chooses four ports from N on." if found else ""
+    return f"Port {'; port '.join(found)}. --port N uses four ports from N on." if found else ""

@@ -161,7 +161,7 @@ class Settings(BaseSettings):
     free_transcriptions_per_day: int = Field(
         default=0,
         ge=0,
-        description="voice messages of up to two minutes, per user and day, that become prompts free of charge; the "
+        description="voice messages of up to two minutes that become prompts free of charge, per user and day; the "
         "operator pays the provider for them; 0: the user pays the price that is shown",
     )
     inline_mode: bool = Field(

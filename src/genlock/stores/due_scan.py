@@ -6,22 +6,23 @@ from typing import Any
 from genlock.stores.rows import Row
 from genlock.stores.session import Session
 
-#: how often a claim begins at the start of the index
+#: a claim begins at the start of the index once in this time
 FULL_SCAN_SECONDS = 30.0
 
 
 class DueScan:
-    """Up to which time an instance has claimed everything that was due, so that the next claim begins there.
+    """Runs claims of due rows, each from the time up to which the instance has claimed everything.
 
     As long as a transaction is open, such as that of a backup, PostgreSQL keeps the index entries of all rows that
     changed since it began. A claim from the start of the index would pass over each of them.
 
-    The claim begins 30 seconds before `due_since`, three times as long as a statement may take: rows become due at the
-    present or later, but are visible only when the statement that wrote them ends. What is behind is found by the claim
-    from the start, a full scan: a row that was locked while it was due for long, or that an operator's SQL made due in
-    the past. A clock that was set back does not matter: a claim begins at the latest 30 seconds before `:now`.
+    A claim begins 30 seconds before `due_since`, three times as long as a statement may take: a row becomes due now or
+    later, but is visible only when the statement that wrote it ends. A full scan, from the start of the index, finds
+    what is older: a row that was locked for long while it was due, or that an operator's SQL made due in the past. A
+    clock that is set back does no harm: a claim begins no later than 30 seconds before `:now`.
 
-    SQLite removes entries at once, so its claims always read from the start, and return no row without a due one.
+    If nothing is due, the statement returns a row without `was_due_at`, for its `read_at`. SQLite removes index entries
+    at once, so its claims always read from the start, and return due rows only.
     """
 
     def __init__(self, session: Session, statement: str) -> None:

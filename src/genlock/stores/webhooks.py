@@ -17,16 +17,16 @@ from genlock.stores.session import Session, Subject
 STEP = 500
 
 
-#: a search for due deliveries that takes longer is repeated after FULL_SCAN_SECONDS only
+#: a full search for due deliveries that takes longer is not repeated for FULL_SCAN_SECONDS
 SLOW_SCAN_SECONDS = 0.1
 
 
 class Webhooks(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        #: when all due deliveries are searched again; until then only the latest
+        #: when the next full search is due; until then only deliveries that became due lately are found
         self._next_full_scan = 0.0
-        #: the same for an endpoint whose search was slow, with the time from which its deliveries are due
+        #: the same for each endpoint whose full search was slow, with the time of its oldest due delivery
         self._first_due: dict[int, tuple[float, datetime]] = {}
 
     async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
@@ -99,10 +99,10 @@ class Webhooks(Subject):
     # the outbox
 
     async def claim_webhooks(self, owner: str, *, limit: int, degraded: int, hold_seconds: float) -> Sequence[Webhook]:
-        """Claim endpoints. If the search of all deliveries is slow, those between two of them see the latest ones only.
+        """Claim endpoints with due deliveries. After a slow full search, only recent deliveries are looked for a while.
 
-        On PostgreSQL it is slow while a transaction has been open for long: as `DueScan` says, the entries of all that
-        was delivered meanwhile stay in the index. A look at each endpoint for what became due lately is fast then.
+        It is slow on PostgreSQL while a transaction has been open for long: the index keeps the entries of everything
+        that was delivered since (see `DueScan`). A look at each endpoint for what became due lately is still fast.
         """
         began = monotonic()
         is_full = began >= self._next_full_scan
@@ -114,7 +114,7 @@ class Webhooks(Subject):
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
-        """Return due deliveries. After a slow search, the next ones begin where it has found the first one."""
+        """Return due deliveries. After a slow full search, the next ones begin at the first delivery that it found."""
         began = monotonic()
         full_at, since = self._first_due.get(webhook_id, (began, None))
         if began >= full_at:
@@ -127,7 +127,7 @@ class Webhooks(Subject):
         return [self._read_webhook_delivery(row) for row in rows]
 
     def _is_slow(self, began: float) -> bool:
-        """Whether a search that began then is to be spared for a while."""
+        """Whether a full search that began at this time was so slow that it is not repeated for a while."""
         spares = self.session.keeps_dead_entries and not self.session.has_own_clock
         return spares and monotonic() - began > SLOW_SCAN_SECONDS
 

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from genlock.web.admission import KnownSecrets, UnknownSenders
 
-#: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
+#: connections with an unanswered request that one client with a key may have: more than its waiting requests
 SENDER_CONNECTIONS_MAX = 700
-#: the same of all clients with a key: one gets at most half of what others leave, and these few in any case
+#: the same for all clients with a key: one gets at most half of the free ones, but always the minimum
 CLIENT_CONNECTIONS_MAX, SENDER_CONNECTIONS_MIN = 6_000, 20
 
 
@@ -30,7 +30,7 @@ class Connection(Protocol):
 class ConnectionPool:
     """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
 
-    #: how many connections may wait for an answer to a whole request, for each that may wait for its sender
+    #: connections that may wait for the answer to a whole request, as a multiple of those that may still be sending one
     ANSWERING_SHARE = 2
 
     def __init__(self, connections_max: int, bytes_max: int) -> None:
@@ -44,7 +44,7 @@ class ConnectionPool:
         self._senders: dict[Connection, str] = {}
         self._connections: Counter[str] = Counter()
         self.unknown = UnknownSenders()
-        #: those that ask whether the process lives: they need nothing that an outage could keep from them
+        #: requests for `/health` have places of their own: in an outage, others may hold theirs for long
         self.probes = UnknownSenders()
         self.secrets = KnownSecrets()
 

@@ -56,10 +56,10 @@ class JoinedWrites:
             self._transport.write(held)
 
     def close(self) -> None:
-        """Close the connection, or only the own direction if the client has not read a long answer yet.
+        """Close the connection, or only our direction if the client has not read a long answer yet.
 
         The kernel would keep the answer for minutes, without a limit of ours. So the client closes the connection when
-        it has read everything; else the second call, or the limit of connections, drops what it has not read.
+        it has read everything; otherwise the second call, or the limit of connections, drops what it has not read.
         """
         self._flush()
         if self.is_closing() or self._unread_bytes() <= UNREAD_BYTES_MAX:

@@ -14,11 +14,12 @@ from genlock.web.connections import ABORT, AUTHENTICATED
 BODY_SECONDS_MAX = 15
 #: a body up to this size is read before its sender is authenticated; larger ones share `BodyMemory`
 SMALL_BODY_BYTES = 64_000
-#: a body of an API client counts from this size on: one client may have hundreds of requests at a time
+#: an API client's body counts from this size on, because one client may send hundreds of requests at a time
 CLIENT_BODY_BYTES = 4_000
 #: bytes of large bodies that are in memory at the same time; parsing one takes a multiple of its size
 LARGE_BODIES_BYTES_MAX = 8_000_000
-#: bytes of the bodies of API clients, with the first one of each, which others that send slowly cannot keep from it
+#: bytes of all bodies of API clients. What is above `LARGE_BODIES_BYTES_MAX` is for a client's only body, so that
+#: clients who send slowly cannot keep it out.
 FIRST_BODIES_BYTES_MAX = 32_000_000
 
 
@@ -36,10 +37,10 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """A bounded memory for large bodies, and one of the same size for those of API clients, who have a name.
+    """Bounds the memory of large bodies: one bound for API clients, whose senders are named, and one for all others.
 
-    Unauthenticated senders may take half of theirs. A client has one body in any case, and for more of them a quarter
-    of the memory, or half of what others leave.
+    Of the other bodies, unauthenticated ones may take half. A client may always have one body; with further ones it may
+    take a quarter of the memory, and at most half of what other clients leave.
     """
 
     def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
@@ -78,7 +79,7 @@ class BodyMemory:
 
 
 class Reservation:
-    """What one body has reserved in a memory: nothing as long as it is small, then all of it."""
+    """What one body has reserved: nothing as long as it is small, then its whole size."""
 
     def __init__(self, memory: BodyMemory, sender: str = "") -> None:
         self._memory = memory

@@ -21,7 +21,7 @@ UNAUTHENTICATED_BYTES_MAX = 8_000_000
 OPEN_FILES = 65_536
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536
-#: the most of an answer that the kernel takes before the client is ready for it; megabytes without this limit
+#: unsent bytes of an answer that the kernel takes for one connection; without this limit it takes megabytes
 UNSENT_BYTES_MAX = 65_536
 #: The event loop accepts one connection per listening socket and turn, so that a flood of connections would make others
 #: wait for seconds.

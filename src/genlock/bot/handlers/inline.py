@@ -48,7 +48,7 @@ JOBS_READ = 30
 FILES_CACHED = 60
 RESULTS_SHOWN = 20
 TITLE_LENGTH = 60
-#: of the prompt in which the typed words are looked for
+#: characters of a prompt that are searched for the typed words
 PROMPT_LENGTH = 500
 #: the payload of /start that carries a text: Telegram allows 64 characters of base64
 TEXT_PAYLOAD, CUT_PAYLOAD = "t_", "c_"

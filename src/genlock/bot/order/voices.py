@@ -30,8 +30,8 @@ from genlock.ports import Database, OutgoingMessage
 
 #: Telegram gives the length in whole seconds: the price that the user agrees to is for the longest it can be
 ROUNDING_SECONDS = 1.0
-#: A longer recording is no prompt, and the operator pays for each second. Programs may state any length to Telegram, so
-#: the measured one decides.
+#: A longer recording is hardly a prompt, and the operator pays for each second. A program can state any length to
+#: Telegram, so the measured length decides.
 FREE_SECONDS_MAX = 120.0
 #: stands for the file while a price is made
 _ANY_FILE = "https://voice.invalid/voice.ogg"

@@ -315,7 +315,7 @@ async def running_telegram(  # noqa: PLR0913 - settings of a whole service, all 
     """Run the simulator until the block ends. Time-outs and retries are `speed` times as fast; rate limits are not.
 
     With `folder`, users, chats and files are kept for the next run. Pass seed=None then, so that ids never repeat.
-    Without it, files are written to `files`, which the caller removes, or to a temporary folder.
+    Otherwise files are written to `files`, which the caller removes, or to a temporary folder.
     """
     rng = Random(seed)
     with _made_folder(folder or files) as home:

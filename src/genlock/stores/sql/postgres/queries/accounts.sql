@@ -25,8 +25,8 @@ SELECT id AS account_id, available, held, debt FROM accounts WHERE id = :account
 
 -- name: transfer
 -- Move money between an account and the house, once per key. No row: the key was used before, or the balance is too
--- low. With `repays`, a debt of the account is repaid from the amount in the same commit. So
--- is a message queued.
+-- low. With `repays`, a debt of the account is repaid from the amount in the same commit. A
+-- message is queued in it, too.
 WITH locked AS MATERIALIZED (
     SELECT id, available, CASE WHEN :repays::boolean THEN least(debt, :amount::bigint) ELSE 0 END AS repaid
     FROM accounts WHERE id = :account_id FOR NO KEY UPDATE

@@ -103,7 +103,7 @@ RETURNING w.*;
 
 -- name: due_webhook_deliveries
 -- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. The planner is to read
--- them in the order of the index, as many as are returned, and to look up the others of each one's job: else it sorts all
+-- them in the order of the index, as many as are returned, and to look up the others of each one's job: otherwise it sorts all
 -- that wait, or compares them with each other. Hence a lower limit in any case, without which it overrates the cost of
 -- this index, and an inner LIMIT that stops nothing, but is not known when the plan is made.
 SELECT d.* FROM (

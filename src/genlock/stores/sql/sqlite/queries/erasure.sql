@@ -92,8 +92,8 @@ RETURNING address;
 -- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
 -- commands that wait to be confirmed: those of other users are typed again. What operators looked for in the inputs of
 -- orders goes, too, for all users: it may be a prompt of this one. The erasure waits for a bulk action that still needs it.
--- Messages to the user leave the queue, but for one that tells of an erasure: another instance may have erased the account
--- just now. API keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions,
+-- Messages to the user leave the queue, except one about an erasure: another instance may have erased the account just
+-- now. API keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions,
 -- which are part of idempotency keys of orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;

@@ -44,6 +44,7 @@ _NOT_SIMULATED = {
     "store.kv_put",
     "store.kv_put_if_absent",
     "store.kv_delete",
+    "store.kv_replace_by_message",
     "store.prune_next",
     "store.next_job_id",
     "store.next_account_id",

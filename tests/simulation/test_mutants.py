@@ -26,7 +26,7 @@ from genlock.sandbox.simulation.simulate import run_seed
 
 #: some need hundreds of seeds, which takes minutes on a busy machine
 pytestmark = pytest.mark.timeout(600)
-SEEDS_MAX = 300
+SEEDS_MAX = 400
 
 Mutate = Callable[[Store], None]
 
@@ -212,6 +212,9 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     ],
     "a broadcast goes on after its stop": [Sql("begin_broadcast_message", "state = 'running'", "1 = 1")],
     "recipients of a crashed sender are left out": [Sql("retake_recipient", "r.due_at <= :now", "1 = 0")],
+    "the end of an erasure is told by each instance that finishes it": [
+        Sql("kv_replace_by_message", "WHERE changes() = 1", "")
+    ],
     "a second request for an erasure is dropped": [
         Sql("kv_put", "DO UPDATE SET value = excluded.value, at = excluded.at", "DO NOTHING")
     ],
@@ -421,11 +424,12 @@ LIKELY_SEEDS = {
     "a broadcast ends while a recipient is left": 43,
     "a broadcast goes on after its stop": 241,
     "recipients of a crashed sender are left out": 263,
-    "an erased order takes a late result": 17,
+    "the end of an erasure is told by each instance that finishes it": 36,
+    "an erased order takes a late result": 150,
     "an erasure does not wait for open orders": 17,
-    "orders from after the request are erased": 17,
-    "the input of an open order is erased": 150,
-    "a second request for an erasure is dropped": 283,
+    "orders from after the request are erased": 340,
+    "the input of an open order is erased": 264,
+    "a second request for an erasure is dropped": 150,
     "a message is left waiting after a resend": 137,
     "a result that is paid for again holds nothing": 137,
     "an order that waits is taken off the list": 37,

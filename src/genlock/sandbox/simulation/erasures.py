@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Job
+from genlock.domain.queued_message import QUEUED, QueuedMessage
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.context import EngineContext
 from genlock.engine.erasure import DAY, ERASURE, Erasure
@@ -20,7 +21,7 @@ from genlock.sandbox.simulation.world import World
 
 BOT = "bot"
 PERIOD_SECONDS = 1.5
-DELAY_SECONDS = 1.0
+DELAY_SECONDS = 5.0
 #: the age at which the inputs of orders are erased, without a request
 INPUT_SECONDS = 25.0
 
@@ -28,7 +29,14 @@ INPUT_SECONDS = 25.0
 class Erasures(Addition):
     calls = tuple(
         f"store.{name}"
-        for name in ("open_jobs_until", "erase_jobs", "erase_messages", "erase_account", "erase_inputs", "kv_delete")
+        for name in (
+            "open_jobs_until",
+            "erase_jobs",
+            "erase_messages",
+            "erase_account",
+            "erase_inputs",
+            "kv_replace_by_message",
+        )
     )
 
     def __init__(self, world: World, store: Database, fleet: Fleet, users: Users) -> None:
@@ -42,12 +50,30 @@ class Erasures(Addition):
         self._asked: Counter[int] = Counter()
         self._stored: Counter[int] = Counter()
         self._requests = 0
+        #: by account, how often an instance was asked for an erasure, and how often the end of one was told
+        self._requested: Counter[int] = Counter()
+        self._told: Counter[int] = Counter()
         #: when jobs were erased, and their fencing tokens then: a call with an older one may still be on the wire
         self._erased: dict[int, tuple[float, int]] = {}
+        #: orders that were erased although every request was for earlier ones, up to this id
+        self._too_new: dict[int, int] = {}
         world.truth.watchers.append(self._watch)
 
+    async def prepare(self) -> None:
+        for account_id in self._users.account_ids:
+            await self._store.ensure_profile_and_draft(
+                account_id, chat=None, language="en", name="", username="", referred_by=None
+            )
+
     def tasks_of(self, lifecycle: InstanceLifecycle, ctx: EngineContext) -> Sequence[PeriodicTask]:
-        erasure = Erasure(cast("Database", ctx.store))
+        async def send_queued(message: QueuedMessage) -> bool:
+            """Send the message as `tell` does: at most once."""
+            if not await ctx.store.kv_delete(message.key):
+                return False
+            self._told[message.account_id] += 1
+            return True
+
+        erasure = Erasure(cast("Database", ctx.store), send_queued=send_queued)
 
         async def run() -> None:
             for account_id in await uninterrupted(erasure.run(BOT, older_than=DELAY_SECONDS)):
@@ -67,6 +93,7 @@ class Erasures(Addition):
         key, newest = f"erase:{self._requests}", await self._newest_job(account_id)
 
         async def ask(instance: Instance) -> None:
+            self._requested[account_id] += 1
             await Erasure(cast("Database", instance.store)).request(account_id, "user", key)
 
         await self._fleet.ask_until_answered(ask, self._rng)
@@ -81,11 +108,14 @@ class Erasures(Addition):
             account_id = int(args[0].removeprefix(ERASURE))
             self._stored[account_id] = max(self._stored[account_id], int(args[1]))
         if name == "erase_jobs" and answer:
-            self._world.spawn(self._note_erased(args[0]))
+            self._world.spawn(self._note_erased(args[0], self._stored[args[0]]))
 
-    async def _note_erased(self, account_id: int) -> None:
+    async def _note_erased(self, account_id: int, until: int) -> None:
+        """Note which orders are erased; the requests so far were for those up to this id."""
         for job in await self._store.jobs(account_id=account_id, limit=1000):
             if job.erased and not job.parts:
+                if job.id > until and job.id not in self._truth.erased:
+                    self._too_new[job.id] = until
                 self._truth.erased.add(job.id)
                 self._erased.setdefault(job.id, (self._world.loop.time(), job.lease_token))
 
@@ -106,11 +136,20 @@ class Erasures(Addition):
         for job in await self._store.jobs(limit=1000):
             if job.account_id not in waiting and job.id <= self._asked[job.account_id]:
                 found += await self._check_erased(job)
-            elif job.id in self._truth.erased and job.id > self._stored[job.account_id]:
-                rule = "Only orders from before the request are erased."
-                detail = f"account {job.account_id} was to be erased up to {self._stored[job.account_id]}"
-                found.append(Violation(rule=rule, subject=str(job.id), detail=detail))
-        return [*found, *self._check_shown()]
+        rule = "Only orders from before the request are erased."
+        for job_id, until in self._too_new.items():
+            found.append(Violation(rule=rule, subject=str(job_id), detail=f"the request was for those up to {until}"))
+        return [*found, *self._check_shown(), *await self._check_told()]
+
+    async def _check_told(self) -> list[Violation]:
+        """Check that no user was told more ends of erasures than were asked for; the leader sends what is queued."""
+        for entry in await self._store.kv_list(QUEUED):
+            self._told[QueuedMessage.load(entry.key, entry.value).account_id] += 1
+        return [
+            Violation(rule="The end of an erasure is told once.", subject=str(account_id), detail=f"{times} times")
+            for account_id, times in self._told.items()
+            if times > self._requested[account_id]
+        ]
 
     async def _check_erased(self, job: Job) -> list[Violation]:
         """Check that nothing is left of what the user wrote and got."""

@@ -85,12 +85,13 @@ def generate(running: Sandbox, person: int, prompt: str) -> str:
     """Order an image with /gen, wait for it, and return its message."""
     running.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
 
-    def shown() -> str | None:
-        messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
-        shown = (json.dumps(message["message"]) for message in messages if "photo" in message["message"])
-        return next((message for message in shown if prompt in message), None)
+    return str(wait_until(lambda: shown_image(running, person, prompt), f"the image for {prompt} is shown"))
 
-    return str(wait_until(shown, f"the image for {prompt} is shown"))
+
+def shown_image(running: Sandbox, person: int, prompt: str) -> str | None:
+    messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
+    shown = (json.dumps(message["message"]) for message in messages if "photo" in message["message"])
+    return next((message for message in shown if prompt in message), None)
 
 
 def only_task(running: Sandbox) -> str:
@@ -118,6 +119,21 @@ def test_a_second_run_keeps_users_and_chats_and_its_orders_do_not_collide_with_t
     tasks.append(only_task(again))
     stop_without_errors(again)
     assert tasks[0] != tasks[1]
+
+
+def test_an_order_that_runs_when_the_sandbox_is_stopped_arrives_after_the_next_start(
+    sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    state = ("--state", str(tmp_path / "kept"))
+    first = sandbox(*state).ready()
+    ann = first.get("/sim/state")["people"][0]["id"]
+    first.post(f"/sim/people/{ann}/say", {"text": "/gen z-image an owl"})
+    task = str(wait_until(lambda: first.get("/_control", place=2)["tasks"], "the task runs")[0]["id"])
+    stop_without_errors(first)
+    again = sandbox(*state, port=first.port).ready()
+    wait_until(lambda: shown_image(again, ann, "an owl"), "the image is shown")
+    assert only_task(again) == task
+    stop_without_errors(again)
 
 
 def stop_without_errors(running: Sandbox) -> None:

@@ -28,6 +28,7 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import Refusal
 from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.kie.persistence import resume_tasks, save_tasks
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder, is_free_port
@@ -136,6 +137,8 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
         settings_file.write(fleet.settings | {"GENLOCK_HOST": str(service.hostname), "GENLOCK_PORT": str(service.port)})
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
+        if options.state:
+            save_tasks(fleet.kie, folder)
         await _stop(fleet, stop_requests, console)
 
 
@@ -150,6 +153,8 @@ async def _start_fleet(
         catalog=catalog, webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
     )
     kie = await stack.enter_async_context(kie_simulator)
+    kie.service.hold_tasks()
+    resume_tasks(kie, folder)
     more = await stack.enter_async_context(running_more_providers(catalog))
     token, chats = secrets.token_hex(24), folder / "telegram"
     telegram_simulator = running_telegram(
@@ -181,6 +186,7 @@ async def _start_fleet(
     fleet = await stack.enter_async_context(instances)
     telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
+    kie.service.release_tasks()  # not before the service can take their callbacks
     telegram.try_access = TryAccess(url=fleet.url, key=TryKey(database, folder).read)
     return fleet
 

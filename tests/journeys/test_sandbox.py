@@ -222,6 +222,22 @@ def test_a_state_that_cannot_be_written_is_refused_in_one_line(sandbox: Callable
     assert "Traceback" not in running.output
 
 
+def test_the_service_runs_with_a_setting_that_is_given(sandbox: Callable[..., Sandbox]) -> None:
+    running = sandbox("--fresh", "--set", "GENLOCK_WELCOME_CREDITS=7").ready()
+    ann = running.get("/sim/state")["people"][0]["id"]
+    running.post(f"/sim/people/{ann}/say", {"text": "/start"})
+    wait_until(
+        lambda: "7\\u00a0credits" in json.dumps(running.get(f"/sim/chats/{ann}?person={ann}")), "Ann is given 7 credits"
+    )
+
+
+@pytest.mark.parametrize("wrong", ["GENLOCK_ECHO_KEY", "ECHO_KEY=x"])
+def test_what_is_no_setting_with_a_value_is_refused(sandbox: Callable[..., Sandbox], wrong: str) -> None:
+    running = sandbox("--fresh", "--set", wrong)
+    assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert f"--set {wrong}: write GENLOCK_NAME=VALUE" in running.output
+
+
 def test_several_instances_need_postgres(sandbox: Callable[..., Sandbox]) -> None:
     running = sandbox("--fresh", "--instances", "2")
     assert running.process.wait(PATIENCE_SECONDS) == 1

@@ -12,7 +12,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
 from typing import IO, Any
@@ -64,10 +64,23 @@ class Options:
     port: int | None = None
     #: models take their usual time divided by this
     speed: float = 6.0
+    #: variables of the service, besides those of the sandbox or instead of them
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         if self.instances > 1 and not self.postgres:
             raise Refusal("SQLite serves one process: add --postgres to run several instances")
+
+
+def read_given_settings(given: Sequence[str]) -> dict[str, str]:
+    """Read settings as NAME=VALUE. Raises Refusal."""
+    settings: dict[str, str] = {}
+    for text in given:
+        name, is_given, value = text.partition("=")
+        if not is_given or not name.startswith("GENLOCK_"):
+            raise Refusal(f"--set {text}: write GENLOCK_NAME=VALUE")
+        settings[name] = value
+    return settings
 
 
 def run(options: Options) -> int:
@@ -181,6 +194,7 @@ async def _start_fleet(
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_CATALOG_OVERLAY": str(overlay),
             "GENLOCK_MEDIA_URL": (folder / "media").absolute().as_uri(),
+            **options.settings,
         },
     )
     fleet = await stack.enter_async_context(instances)

@@ -109,7 +109,9 @@ def test_a_second_run_keeps_users_and_chats_and_its_orders_do_not_collide_with_t
     first.post(f"/sim/people/{bob['id']}/say", {"text": "/help"})
     generate(first, bob["id"], "a cat")
     tasks = [only_task(first)]
-    assert sandbox(*state).process.wait(PATIENCE_SECONDS) == 1, "one sandbox at a time"
+    refused = sandbox(*state)
+    assert refused.process.wait(PATIENCE_SECONDS) == 1, "one sandbox at a time"
+    assert f"its chat page is {first.url}" in refused.output
     stop_without_errors(first)
     again = sandbox(*state, port=first.port).ready()
     assert [person["first_name"] for person in again.get("/sim/state")["people"]] == ["Ann", "Аня", "Olga", "Bob"]

@@ -128,8 +128,11 @@ def _locked(folder: Path) -> Iterator[IO[str]]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            page = SettingsFile(folder).read().get("GENLOCK_TELEGRAM_API_URL")
+            where = f"; its chat page is {page}/" if page else ""
             raise Refusal(
-                f"another sandbox is using {folder}: stop it first, or use --fresh or --state FOLDER"
+                f"another sandbox is using {folder}{where}. Stop it first, or use --fresh or --state FOLDER "
+                "(with make: ARGS=--fresh)"
             ) from None
         yield lock
 

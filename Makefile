@@ -23,7 +23,7 @@ test: provision lint ## Install, check and run all tests (ARGS="-k name" picks s
 tests: .venv/installed
 	$(BIN)/pytest -n 8 --dist worksteal $(ARGS)
 
-quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
+quick: .venv/installed ## Run the tests of single parts, not of the running bot, API or dashboard: the inner loop
 	$(BIN)/pytest -n 6 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL

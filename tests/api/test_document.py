@@ -5,12 +5,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
 import pytest
 
+from genlock.api.openapi import make_document
 from genlock.api.problems import CODES
+from genlock.api.reference_page import render_reference
 from tests.api.world import ApiWorld, Client
 from tests.random_examples import examples
 
@@ -78,3 +81,14 @@ async def test_the_reference_page_names_every_operation_and_loads_nothing_from_e
         assert f'id="problem-{code}"' in page
     assert re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page) == []
     assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("public_url", "base"), [(None, "https://YOUR-HOST"), ("https://shop.example", "https://shop.example")]
+)
+async def test_the_example_of_the_reference_page_is_safe_to_repeat_and_goes_to_the_known_host(
+    public_url: str | None, base: str
+) -> None:
+    page = unescape(render_reference(make_document([]), public_url))
+    assert f"curl -sS {base}/v1/jobs " in page
+    assert '"Idempotency-Key: order-1"' in page

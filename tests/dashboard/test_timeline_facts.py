@@ -8,6 +8,7 @@ from genlock.dashboard.timeline_facts import fact_in_words
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, Verdict
 from genlock.domain.money import HoldState
+from genlock.domain.result import Outcome
 from genlock.domain.update import Received
 from genlock.i18n.translator import package_texts
 
@@ -33,7 +34,14 @@ def test_a_detail_is_written_in_words(language: str, name: str, value: Any, writ
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("hold_state", HoldState), ("state", State), ("state", InboxState), ("verdict", Verdict), ("arrival", Received)],
+    [
+        ("hold_state", HoldState),
+        ("state", State),
+        ("state", InboxState),
+        ("verdict", Verdict),
+        ("arrival", Received),
+        ("outcome", Outcome),
+    ],
 )
 def test_every_value_of_ours_has_words(name: str, values: Any) -> None:
     t = package_texts().translator("ru")

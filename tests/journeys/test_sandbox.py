@@ -85,12 +85,13 @@ def generate(running: Sandbox, person: int, prompt: str) -> str:
     """Order an image with /gen, wait for it, and return its message."""
     running.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
 
-    def shown() -> str | None:
-        messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
-        shown = (json.dumps(message["message"]) for message in messages if "photo" in message["message"])
-        return next((message for message in shown if prompt in message), None)
+    return str(wait_until(lambda: shown_image(running, person, prompt), f"the image for {prompt} is shown"))
 
-    return str(wait_until(shown, f"the image for {prompt} is shown"))
+
+def shown_image(running: Sandbox, person: int, prompt: str) -> str | None:
+    messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
+    shown = (json.dumps(message["message"]) for message in messages if "photo" in message["message"])
+    return next((message for message in shown if prompt in message), None)
 
 
 def only_task(running: Sandbox) -> str:
@@ -108,7 +109,9 @@ def test_a_second_run_keeps_users_and_chats_and_its_orders_do_not_collide_with_t
     first.post(f"/sim/people/{bob['id']}/say", {"text": "/help"})
     generate(first, bob["id"], "a cat")
     tasks = [only_task(first)]
-    assert sandbox(*state).process.wait(PATIENCE_SECONDS) == 1, "one sandbox at a time"
+    refused = sandbox(*state)
+    assert refused.process.wait(PATIENCE_SECONDS) == 1, "one sandbox at a time"
+    assert f"its chat page is {first.url}" in refused.output
     stop_without_errors(first)
     again = sandbox(*state, port=first.port).ready()
     assert [person["first_name"] for person in again.get("/sim/state")["people"]] == ["Ann", "Аня", "Olga", "Bob"]
@@ -118,6 +121,21 @@ def test_a_second_run_keeps_users_and_chats_and_its_orders_do_not_collide_with_t
     tasks.append(only_task(again))
     stop_without_errors(again)
     assert tasks[0] != tasks[1]
+
+
+def test_an_order_that_runs_when_the_sandbox_is_stopped_arrives_after_the_next_start(
+    sandbox: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    state = ("--state", str(tmp_path / "kept"))
+    first = sandbox(*state).ready()
+    ann = first.get("/sim/state")["people"][0]["id"]
+    first.post(f"/sim/people/{ann}/say", {"text": "/gen z-image an owl"})
+    task = str(wait_until(lambda: first.get("/_control", place=2)["tasks"], "the task runs")[0]["id"])
+    stop_without_errors(first)
+    again = sandbox(*state, port=first.port).ready()
+    wait_until(lambda: shown_image(again, ann, "an owl"), "the image is shown")
+    assert only_task(again) == task
+    stop_without_errors(again)
 
 
 def stop_without_errors(running: Sandbox) -> None:
@@ -204,6 +222,22 @@ def test_a_state_that_cannot_be_written_is_refused_in_one_line(sandbox: Callable
     assert running.process.wait(PATIENCE_SECONDS) == 1
     assert f"cannot keep the state in {state} (Not a directory): give a folder" in running.output
     assert "Traceback" not in running.output
+
+
+def test_the_service_runs_with_a_setting_that_is_given(sandbox: Callable[..., Sandbox]) -> None:
+    running = sandbox("--fresh", "--set", "GENLOCK_WELCOME_CREDITS=7").ready()
+    ann = running.get("/sim/state")["people"][0]["id"]
+    running.post(f"/sim/people/{ann}/say", {"text": "/start"})
+    wait_until(
+        lambda: "7\\u00a0credits" in json.dumps(running.get(f"/sim/chats/{ann}?person={ann}")), "Ann is given 7 credits"
+    )
+
+
+@pytest.mark.parametrize("wrong", ["GENLOCK_ECHO_KEY", "ECHO_KEY=x"])
+def test_what_is_no_setting_with_a_value_is_refused(sandbox: Callable[..., Sandbox], wrong: str) -> None:
+    running = sandbox("--fresh", "--set", wrong)
+    assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert f"--set {wrong}: write GENLOCK_NAME=VALUE" in running.output
 
 
 def test_several_instances_need_postgres(sandbox: Callable[..., Sandbox]) -> None:

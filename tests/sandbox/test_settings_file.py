@@ -27,6 +27,9 @@ def test_a_shell_reads_every_value_as_it_was_written(
     for command in (elsewhere, file.shell_command()):
         assert read_in_a_shell(command, "GENLOCK_FIRST") == value
         assert read_in_a_shell(command, "GENLOCK_SECOND") == "a,b"
+    assert file.read() == {"GENLOCK_FIRST": value, "GENLOCK_SECOND": "a,b"}
+    file.remove()
+    assert file.read() == {}
 
 
 def test_only_its_owner_reads_the_file_and_what_a_killed_sandbox_left_is_removed(tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ class Api:
         return _with_headers(Response(content, media_type="application/json"), {})
 
     async def _docs(self, request: Request) -> Response:
-        content = await self._render_once("docs", lambda document: render_reference(document).encode())
+        public_url = self._parts.rules.public_url
+        content = await self._render_once("docs", lambda document: render_reference(document, public_url).encode())
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"}
         return _with_headers(Response(content, media_type="text/html; charset=utf-8"), headers)
 

@@ -19,15 +19,18 @@ table { border-collapse: collapse; width: 100%; display: block; overflow-x: auto
 td, th { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left; vertical-align: top; }
 h2 { margin-top: 2rem; text-transform: capitalize; }
 """
-_EXAMPLE = """curl -sS https://YOUR-HOST/v1/jobs \\
+_EXAMPLE = """curl -sS {base_url}/v1/jobs \\
   -H "Authorization: Bearer $API_KEY" \\
-  -H "Idempotency-Key: $(uuidgen)" \\
+  -H "Idempotency-Key: order-1" \\
   -H "Content-Type: application/json" -H "Prefer: wait=60" \\
-  -d '{"model": "MODEL", "input": {"prompt": "a cat in a space suit"}}'"""
+  -d '{{"model": "MODEL", "input": {{"prompt": "a cat in a space suit"}}}}'"""
 
 
-def render_reference(document: dict[str, Any]) -> str:
-    """Return the page. All texts are escaped: the document is ours, but models may be an operator's."""
+def render_reference(document: dict[str, Any], public_url: str | None) -> str:
+    """Return the page, with an example for the public URL, if there is one.
+
+    All texts are escaped: the document is ours, but models may be an operator's.
+    """
     tags: dict[str, list[str]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -35,13 +38,14 @@ def render_reference(document: dict[str, Any]) -> str:
     operations = "".join(f"<h2>{escape(tag)}</h2>{''.join(found)}" for tag, found in tags.items())
     schemas = "".join(_schema(name, schema) for name, schema in document["components"]["schemas"].items())
     info = document["info"]
+    example = _EXAMPLE.format(base_url=public_url or "https://YOUR-HOST")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(info['title'])} API</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(info['title'])} API</h1><p>{_prose(info['description'])}</p>"
         f'<p class="dim">OpenAPI {document["openapi"]}: <a href="/v1/openapi.json">openapi.json</a></p>'
-        f"<pre>{escape(_EXAMPLE)}</pre>{operations}<h2>types</h2>{schemas}<h2>problems</h2>{_problems()}</body></html>"
+        f"<pre>{escape(example)}</pre>{operations}<h2>types</h2>{schemas}<h2>problems</h2>{_problems()}</body></html>"
     )
 
 

@@ -47,12 +47,25 @@ def sandbox(
     speed: Annotated[
         float, typer.Option(metavar="FACTOR", help="Run models this many times faster than in reality.", min=0.1)
     ] = 6.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set a variable of the service, such as one of a plug-in; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Run everything on this machine, without accounts. Starts simulators, the service and a chat page."""
     _require_simulators("sandbox")
-    from genlock.sandbox.run import Options, run
+    from genlock.sandbox.run import Options, read_given_settings, run
 
-    options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
+    options = Options(
+        postgres=postgres,
+        instances=instances,
+        state=None if fresh else state,
+        port=port,
+        speed=speed,
+        settings=read_given_settings(settings or []),
+    )
     raise typer.Exit(run(options))
 
 

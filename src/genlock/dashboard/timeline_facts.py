@@ -17,6 +17,7 @@ _VALUES = {
     "kind": "dashboard.job.update_kind.",
     "level": "dashboard.job.level.",
     "levels": "dashboard.job.level.",
+    "outcome": "dashboard.job.outcome.",
     "state": "dashboard.job.fact_state.",
     "verdict": "dashboard.job.verdict.",
 }

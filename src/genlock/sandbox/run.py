@@ -12,7 +12,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
 from typing import IO, Any
@@ -28,6 +28,7 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import Refusal
 from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
+from genlock.sandbox.kie.persistence import resume_tasks, save_tasks
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder, is_free_port
@@ -63,10 +64,23 @@ class Options:
     port: int | None = None
     #: models take their usual time divided by this
     speed: float = 6.0
+    #: variables of the service, besides those of the sandbox or instead of them
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         if self.instances > 1 and not self.postgres:
             raise Refusal("SQLite serves one process: add --postgres to run several instances")
+
+
+def read_given_settings(given: Sequence[str]) -> dict[str, str]:
+    """Read settings as NAME=VALUE. Raises Refusal."""
+    settings: dict[str, str] = {}
+    for text in given:
+        name, is_given, value = text.partition("=")
+        if not is_given or not name.startswith("GENLOCK_"):
+            raise Refusal(f"--set {text}: write GENLOCK_NAME=VALUE")
+        settings[name] = value
+    return settings
 
 
 def run(options: Options) -> int:
@@ -114,8 +128,11 @@ def _locked(folder: Path) -> Iterator[IO[str]]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            page = SettingsFile(folder).read().get("GENLOCK_TELEGRAM_API_URL")
+            where = f"; its chat page is {page}/" if page else ""
             raise Refusal(
-                f"another sandbox is using {folder}: stop it first, or use --fresh or --state FOLDER"
+                f"another sandbox is using {folder}{where}. Stop it first, or use --fresh or --state FOLDER "
+                "(with make: ARGS=--fresh)"
             ) from None
         yield lock
 
@@ -136,6 +153,8 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
         settings_file.write(fleet.settings | {"GENLOCK_HOST": str(service.hostname), "GENLOCK_PORT": str(service.port)})
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
+        if options.state:
+            save_tasks(fleet.kie, folder)
         await _stop(fleet, stop_requests, console)
 
 
@@ -150,6 +169,8 @@ async def _start_fleet(
         catalog=catalog, webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
     )
     kie = await stack.enter_async_context(kie_simulator)
+    kie.service.hold_tasks()
+    resume_tasks(kie, folder)
     more = await stack.enter_async_context(running_more_providers(catalog))
     token, chats = secrets.token_hex(24), folder / "telegram"
     telegram_simulator = running_telegram(
@@ -176,11 +197,13 @@ async def _start_fleet(
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_CATALOG_OVERLAY": str(overlay),
             "GENLOCK_MEDIA_URL": (folder / "media").absolute().as_uri(),
+            **options.settings,
         },
     )
     fleet = await stack.enter_async_context(instances)
     telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
+    kie.service.release_tasks()  # not before the service can take their callbacks
     telegram.try_access = TryAccess(url=fleet.url, key=TryKey(database, folder).read)
     return fleet
 

@@ -24,6 +24,13 @@ class SettingsFile:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(lines)
 
+    def read(self) -> dict[str, str]:
+        """Return what was written; nothing if no sandbox runs."""
+        if not self._path.exists():
+            return {}
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        return {name: shlex.split(quoted)[0] for name, _, quoted in (line.partition("=") for line in lines)}
+
     def shell_command(self) -> str:
         """What a user types so that the commands in this terminal use these settings."""
         here = Path.cwd()

@@ -5,7 +5,7 @@ from playwright.async_api import Browser, Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.page.browser_tabs import Tabs, bubbles
+from tests.sandbox.page.browser_tabs import Tabs, bubbles, say
 from tests.sandbox.page.cut_connection import connection_to
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -30,6 +30,26 @@ async def test_after_a_lost_connection_the_page_draws_only_what_it_missed(
         await expect(bubbles(page, "Received: while away")).to_be_visible()
         await expect(page.locator("#banner")).to_be_hidden()
         assert await page.evaluate("document.querySelector('article').mine"), "only what was missed is drawn"
+
+
+async def test_a_message_that_could_not_be_sent_returns_to_the_field(
+    tabs: Tabs, ann: SimulatedUser, telegram: TelegramSimulator
+) -> None:
+    tabs.provoked = "Failed to load resource"
+    async with connection_to(telegram) as connection:
+        tabs.url = connection.url
+        page = await tabs.open(ann)
+        await ann.start()
+        await expect(bubbles(page, "Hello, Ann!")).to_be_visible()
+        connection.cut()
+        await say(page, "a long description")
+        await expect(page.locator(".toast")).to_contain_text("no connection to the sandbox")
+        await expect(page.locator(".write textarea")).to_have_value("a long description")
+        connection.up = True
+        await expect(page.locator("#banner")).to_be_hidden()
+        await page.locator(".write textarea").press("Enter")
+        await expect(bubbles(page, "Received: a long description")).to_be_visible()
+        await expect(page.locator(".write textarea")).to_have_value("")
 
 
 async def test_another_simulator_at_the_same_address_is_loaded_completely(browser: Browser, reused_page: Page) -> None:

@@ -134,9 +134,12 @@ class KieService:
             states=self.rng.choice(STATES),
         )
         task.real_seconds = task.seconds / self.speed
-        kind = model.outputs[0]
-        task.results = [self._result(task, kind, number) for number in range(model.results(values))]
+        self.add_results(task)
         return task
+
+    def add_results(self, task: Task) -> None:
+        kind = task.model.outputs[0]
+        task.results = [self._result(task, kind, number) for number in range(task.model.results(task.values))]
 
     def _result(self, task: Task, kind: Output, number: int) -> str:
         if kind is Output.TEXT:

@@ -7,7 +7,7 @@ async with running_kie(speed=100) as kie:
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from time import time
@@ -113,7 +113,7 @@ class KieSimulator:
             if not task_id:
                 raise KieError(400, "taskId parameter is required")
             task = self.service.tasks.get(task_id)
-            endpoint = _endpoint_of(task, endpoints)
+            endpoint = endpoint_of(task, endpoints) if task else None
             faults = self.faults.draw_status(task.faults if task else set())
             if answer := _fault_response(faults, "status_"):
                 return answer
@@ -170,10 +170,8 @@ class KieSimulator:
             return _json({"code": 404, "msg": "Not Found", "data": None})
 
 
-def _endpoint_of(task: Task | None, endpoints: list[SimulatedEndpoint]) -> SimulatedEndpoint | None:
+def endpoint_of(task: Task, endpoints: Sequence[SimulatedEndpoint]) -> SimulatedEndpoint | None:
     """Return the endpoint that created the task, if it is among these."""
-    if task is None:
-        return None
     kind = (task.model.family, task.model.operation)
     return next((endpoint for endpoint in endpoints if (endpoint.family, endpoint.operation) == kind), None)
 

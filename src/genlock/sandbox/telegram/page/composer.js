@@ -51,10 +51,16 @@ export function startComposer() {
     startCommands(sendWritten);
 }
 
-/** Send a text in the open chat. */
-export function sendMessageText(text) {
+/** Send a text in the open chat; `onFailure` is called if that fails. */
+export async function sendMessageText(text, onFailure = () => {}) {
     const words = text.trim();
-    if (words) sendText(view.person, view.chat, words, takeReply()).catch(failed);
+    if (!words) return;
+    try {
+        await sendText(view.person, view.chat, words, takeReply());
+    } catch (error) {
+        failed(error);
+        onFailure();
+    }
 }
 
 const replyId = () => (context?.kind === "reply" ? context.message.message_id : null);
@@ -94,8 +100,16 @@ function sendWritten(text) {
     clearField();
     closeCommands();
     closeInline();
-    sendMessageText(text);
+    const from = place();
+    sendMessageText(text, () => putBack(from, text));
     field.focus();
+}
+
+/** Put a text that could not be sent into the field of its chat again, unless something was written there meanwhile. */
+function putBack(where, text) {
+    if (written.get(where)) return;
+    written.set(where, text);
+    redrawComposer();
 }
 
 function saveChange(text) {

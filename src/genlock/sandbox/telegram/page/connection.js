@@ -1,5 +1,6 @@
 // Connection to the simulator: an event stream for its state, and HTTP calls for actions.
 import { apply, load, state } from "./state.js";
+import { getText } from "./texts.js";
 
 const RETRY = 1000;
 let missed = [];
@@ -79,13 +80,15 @@ async function reconnect(stream) {
     listen();
 }
 
-/** Make one call. Throws an Error with the simulator's message. */
+/** Make one call. Throws an Error with the simulator's message, or that there is no connection. */
 export async function call(method, path, body) {
     const form = body instanceof FormData;
     const response = await fetch(path, {
         method,
         headers: body && !form ? { "Content-Type": "application/json" } : {},
         body: body && !form ? JSON.stringify(body) : body,
+    }).catch(() => {
+        throw new Error(getText("no_connection"));
     });
     const answer = await response.json().catch(() => ({}));
     if (!response.ok) throw new Error(answer.error ?? `${response.status}`);

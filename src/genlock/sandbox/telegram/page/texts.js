@@ -162,6 +162,7 @@ const TEXTS = {
     open_link: ["Open link {url}?", "Открыть ссылку {url}?"],
     open: ["Open", "Открыть"],
     disconnected: ["No connection. Trying again…", "Нет связи. Подключаемся снова…"],
+    no_connection: ["no connection to the sandbox", "нет связи с песочницей"],
     failed: ["Failed: {why}", "Не получилось: {why}"],
     drop_here: ["Drop the files here", "Отпустите файлы здесь"],
     send_title: [

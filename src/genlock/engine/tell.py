@@ -58,7 +58,7 @@ async def send_queued(ctx: EngineContext, message: QueuedMessage) -> bool:
 
 
 async def _find_account(ctx: EngineContext, account_id: int) -> Account | None:
-    """Return an account that messages can be sent to; None if it has no address, or a channel that is not configured."""
+    """Return an account that messages can be sent to; None if it has no address, or an unknown channel."""
     try:
         account = await ctx.store.account(account_id)
     except AccountNotFound:

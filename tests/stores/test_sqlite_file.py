@@ -1,11 +1,14 @@
 """What the files of an SQLite database hold."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from genlock.domain.draft import SavedDraft
+from genlock.domain.errors import StoreInUse
 from genlock.engine.erasure import SCRUB_SECONDS, Erasure
 from genlock.stores.sqlite import SqliteStore, connect_reader
 from tests.stores.builders import ManualClock, profiled
@@ -29,6 +32,36 @@ async def test_what_was_erased_is_in_no_part_of_the_files(tmp_path: Path) -> Non
     assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
 
     await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxname", b"zqxprompt")
+    await store.close()
+
+
+#: reads the database, as a command of an operator does
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(connection.execute("SELECT value FROM kv").fetchall())
+connection.close()
+"""
+
+
+@pytest.mark.process
+async def test_a_commit_is_in_the_files_although_the_same_process_and_another_one_have_opened_and_closed_them(
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver
+) -> None:
+    """The doctor of the dashboard does, and then a command. The last one to close the database deletes its journal."""
+    path = str(tmp_path / "genlock.db")
+    store = await SqliteStore.open(path, clock=clock, observer=observer)
+    await store.kv_put("one", "1")
+
+    examined = await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
+    await examined.close()
+    with pytest.raises(StoreInUse):
+        await SqliteStore.open(path, clock=clock, observer=observer)
+    for seen in ("[('1',)]", "[('1',), ('2',)]"):
+        command = await asyncio.create_subprocess_exec(sys.executable, "-c", READ, path, stdout=subprocess.PIPE)
+        assert (await command.communicate())[0].decode().strip() == seen
+        await store.kv_put("two", "2")
+
     await store.close()
 
 

@@ -43,12 +43,16 @@ def must_exist(path: str) -> None:
     )
 
 
-def must_be_database(path: str) -> None:
-    """Raise StoreUnavailable if there is something else: nothing is to be written beside a file that is not ours."""
+def must_not_be_other_file(path: str) -> None:
+    """Raise StoreUnavailable if there is something else: nothing is to be written beside a file that is not ours.
+
+    One that has a lock file is a database, and must not be opened here: when a process closes a file, it loses all
+    locks that SQLite has on it for other connections of the process.
+    """
     with naming_the_file(path):
         if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if Path(path).is_file():
+        if Path(path).is_file() and not Path(f"{path}.lock").exists():
             with Path(path).open("rb") as file:
                 beginning = file.read(len(_MAGIC))
             if beginning and beginning != _MAGIC:

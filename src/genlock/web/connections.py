@@ -185,11 +185,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._authenticated = False  # the next request on the connection may be another sender's, behind a proxy
         if self._running is not None:
             self._running.scope = _NO_SCOPE  # the connection may stay open, and its head is not counted any more
+        if self._writes.is_ending():
+            self.pipeline.clear()
         if not self._receiving and not self.pipeline:
             self._free()
         self._hold(self._head_bytes if self._receiving else 0)
-        if self._writes.is_ending():
-            self.pipeline.clear()
         super().on_response_complete()
 
     def _authenticate(self, sender: str | None = None) -> bool:

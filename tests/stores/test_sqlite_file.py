@@ -1,6 +1,7 @@
 """What the files of an SQLite database hold."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import StoreInUse
 from genlock.engine.erasure import SCRUB_SECONDS, Erasure
 from genlock.stores.sqlite import SqliteStore, connect_reader
+from genlock.stores.sqlite_file import main_file
 from tests.stores.builders import ManualClock, profiled
 from tests.stores.conftest import RecordingObserver
 
@@ -32,6 +34,19 @@ async def test_what_was_erased_is_in_no_part_of_the_files(tmp_path: Path) -> Non
     assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
 
     await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxname", b"zqxprompt")
+    await store.close()
+
+
+async def test_a_database_in_memory_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = await SqliteStore.open(":memory:", clock=ManualClock(), observer=RecordingObserver())
+    copy = sqlite3.connect(":memory:")
+    copy.deserialize(store.session.connection.serialize())
+
+    assert [main_file(connection) for connection in (store.session.connection, copy)] == ["", ""]
+    assert await store.scrub()
+    assert list(tmp_path.iterdir()) == []
+    copy.close()
     await store.close()
 
 

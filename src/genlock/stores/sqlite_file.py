@@ -101,7 +101,8 @@ async def empty_journal(path: str) -> bool:
 
 def main_file(connection: sqlite3.Connection) -> str:
     """Return the path of the database; empty if it is in memory."""
-    return next(str(file) for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
+    file = next(str(file) for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
+    return file if Path(file).is_absolute() else ""  # one that was deserialized has a name that is no path
 
 
 def _checkpoint(path: str) -> bool:

@@ -20,6 +20,7 @@ from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, SaleRules,
 from genlock.ports import EndJob
 from tests.engine.faults import FaultProxy
 from tests.engine.world import FUNDS, World
+from tests.stores.builders import new_key
 
 FILE = "https://files.example/one.mp4"
 RULES = SaleRules(markup=1.0, credit_usd=0.005, running_max=100, per_minute=100, per_hour=100)
@@ -300,6 +301,45 @@ async def test_two_orders_race_for_the_last_free_run_and_one_gets_it(world: Worl
     assert refused.reason is NotSoldReason.FREE_RUN_GONE
     assert await count_jobs(world) == 1
     assert (await world.wallet()).held == 0
+
+
+API_RULES = replace(RULES, free_per_day=5, per_minute=None, per_hour=None, running_max=1)
+
+
+async def test_an_order_refused_in_a_race_for_the_last_running_place_returns_its_free_run(
+    world: World, engine: Engine
+) -> None:
+    key = (await world.store.add_api_key(new_key(world.account, 1)))[0].id
+    seller = make_seller(world, engine, API_RULES)
+    both = asyncio.Barrier(2)
+
+    async def meet() -> None:
+        await both.wait()
+
+    sold = await asyncio.gather(
+        *(seller.sell(replace(free_order(world, name), api_key_id=key), before_accept=meet) for name in ("one", "two"))
+    )
+
+    assert [outcome.price for outcome in sold if isinstance(outcome, Job)] == [0]
+    assert [reason(outcome) for outcome in sold if isinstance(outcome, NotSold)] == [NotSoldReason.TOO_MANY_RUNNING]
+    assert (await world.store.free_runs(world.account, 5)).left == 4
+
+
+async def test_an_order_keeps_its_free_run_although_a_request_with_the_same_key_was_refused(
+    world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = (await world.store.add_api_key(new_key(world.account, 1)))[0].id
+    accept = engine.order
+
+    async def refuse_another(job: NewJob) -> Job:
+        await world.store.return_free_run(world.account, job.request_key)
+        return await accept(job)
+
+    monkeypatch.setattr(engine, "order", refuse_another)
+    sold = await make_seller(world, engine, API_RULES).sell(replace(free_order(world), api_key_id=key))
+
+    assert isinstance(sold, Job)
+    assert (await world.store.free_runs(world.account, 5)).left == 4
 
 
 async def test_an_order_that_lost_its_free_run_asks_for_the_price_first(world: World, engine: Engine) -> None:

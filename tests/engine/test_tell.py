@@ -156,6 +156,20 @@ async def test_a_leader_without_the_users_bot_leaves_a_waiting_message_to_others
     assert world.channel.told == [("7", TEXT)]
 
 
+async def test_a_message_of_an_instance_without_the_users_bot_is_left_to_others(world: World, engine: Engine) -> None:
+    """Such as one about a webhook endpoint: every instance serves those of all bots."""
+    account = await world.store.ensure_account("chat", "new", "7")
+    await world.store.set_account_address(account, "7")
+    message = make_message(account, TEXT)
+    await world.store.kv_put(message.key, message.dump())
+
+    assert not await send_queued(replace(world.engine().ctx, bots=frozenset({"old"})), message)
+    world.clock.advance(AFTER_SECONDS)
+    await send_waiting(engine.ctx)
+
+    assert world.channel.told == [("7", TEXT)]
+
+
 async def test_a_waiting_message_is_not_lost_although_the_database_does_not_answer(
     world: World, engine: Engine
 ) -> None:

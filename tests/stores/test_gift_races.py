@@ -11,7 +11,7 @@ from genlock.domain.job import Actor, Job, State, hash_secret
 from genlock.domain.promo import Promo
 from genlock.ports import Lease
 from genlock.stores.postgres import PostgresStore
-from tests.stores.builders import SECRET, end, order, profiled, queued
+from tests.stores.builders import SECRET, end, new_key, order, profiled, queued
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
@@ -65,6 +65,29 @@ async def test_batches_of_free_runs_that_fail_lock_their_accounts_in_one_order(
     assert observer.total("store_retries") == 0, "no deadlock"
     assert [(await one.free_runs(account_id, 0)).gifts for account_id in (low, high)] == [GIVEN, GIVEN]
     assert await one.violations(settled=False) == []
+
+
+async def test_a_free_run_is_not_returned_while_its_order_is_accepted(
+    stores: list[PostgresStore], postgres_url: str, observer: RecordingObserver
+) -> None:
+    """Two requests with the same key: one was refused, for the other one there is a place by now."""
+    one, other, watch = stores
+    [account_id] = await gifted(one, 1)
+    key = (await one.add_api_key(new_key(account_id, 1)))[0].id
+    assert await one.take_free_run(account_id, "key", 0)
+    wanted = order(account_id, request_key="key", price=0, api_key_id=key, open_max=1)
+
+    async with other_connection(postgres_url) as holder:
+        await holder.execute(LOCK, account_id)
+        accepting = asyncio.create_task(other.accept_job(wanted, Lease(owner="me", seconds=600.0)))
+        await waiting_for_locks(watch, 1)
+        returning = asyncio.create_task(one.return_free_run(account_id, "key"))
+        await waiting_for_locks(watch, 2)
+    await asyncio.gather(accepting, returning)
+
+    assert (await one.free_runs(account_id, 0)).gifts == GIVEN - 1
+    assert await one.violations(settled=False) == []
+    assert observer.total("store_retries") == 0
 
 
 async def test_free_runs_that_end_in_any_way_at_once_are_counted_exactly(

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import asyncpg
 import pytest
 
+from genlock.domain.errors import StoreUnavailable
 from genlock.domain.job import Job
 from genlock.ports import Lease
 from genlock.stores.due_scan import FULL_SCAN_SECONDS
@@ -208,6 +209,26 @@ async def test_after_a_slow_search_new_events_are_found_at_once_and_old_ones_wit
     assert [found.public_id for found in await postgres.due_webhook_deliveries(1, 20)] == ["older", "new", "newer"]
 
 
+async def test_after_a_full_search_for_endpoints_that_was_cut_by_its_time_out_new_events_are_found(
+    postgres: PostgresStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_endpoints(postgres, clock, 1)
+    await add_event(postgres, clock, "new", ago=0.0)
+    monkeypatch.setattr("genlock.stores.webhooks.SLOW_SCAN_SECONDS", -1.0)
+    monkeypatch.setattr(postgres.session, "has_own_clock", False)
+    one = postgres.session.one
+
+    async def cut(name: str, /, **params: Any) -> Any:
+        if params.get("full"):
+            raise StoreUnavailable("cut")
+        return await one(name, **params)
+
+    monkeypatch.setattr(postgres.session, "one", cut)
+    with pytest.raises(StoreUnavailable):
+        await claimed_endpoints(postgres)
+    assert await claimed_endpoints(postgres) == [1]
+
+
 async def claimed(store: PostgresStore, limit: int = 10, lease: Lease = OTHER) -> list[int]:
     return sorted(job.id for job in await store.claim_jobs(limit, lease))
 
@@ -296,6 +317,44 @@ async def test_a_clock_that_was_set_back_does_not_delay_what_is_due_now(
     job = await queued(postgres, None)
 
     assert await claimed(postgres) == [job.id]
+
+
+async def test_after_a_clock_was_set_back_there_are_full_scans(postgres: PostgresStore, clock: ManualClock) -> None:
+    job = await running(postgres, poll_after=500.0)
+    assert not await claimed(postgres)
+    clock.advance(-3600.0)
+    assert not await claimed(postgres)
+    await make_due(postgres, job, clock, 3600.0)
+
+    clock.advance(FULL_SCAN_SECONDS)
+    assert await claimed(postgres) + await claimed(postgres) == [job.id]
+
+
+async def test_between_full_scans_that_are_cut_by_their_time_out_jobs_that_are_due_now_are_claimed(
+    postgres: PostgresStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not await claimed(postgres)
+    clock.advance(FULL_SCAN_SECONDS)
+    assert not await claimed(postgres)  # this one notices that it is time for a full scan
+    jobs = [await queued(postgres, None) for _ in range(2)]
+    one = postgres.session.one
+
+    async def cut(name: str, /, **params: Any) -> Any:
+        if params["due_since"] is None:
+            raise StoreUnavailable("cut")
+        return await one(name, **params)
+
+    monkeypatch.setattr(postgres.session, "one", cut)
+    found = []
+    for _ in range(4):
+        with suppress(StoreUnavailable):
+            found += await claimed(postgres, 1)
+    assert found == [job.id for job in jobs]
+
+    monkeypatch.undo()
+    waiting = await running(postgres, poll_after=500.0)
+    await make_due(postgres, waiting, clock, 3600.0)
+    assert await claimed(postgres) + await claimed(postgres) == [waiting.id], "a full scan comes as soon as it can"
 
 
 async def test_claims_of_urgent_and_other_updates_do_not_share_how_far_they_came(

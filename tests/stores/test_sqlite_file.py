@@ -1,15 +1,18 @@
 """What the files of an SQLite database hold."""
 
 import asyncio
-import os
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from genlock.domain.draft import SavedDraft
+from genlock.domain.errors import StoreInUse
 from genlock.engine.erasure import SCRUB_SECONDS, Erasure
 from genlock.stores.sqlite import SqliteStore, connect_reader
-from tests.databases import sqlite_in_memory
+from genlock.stores.sqlite_file import main_file
 from tests.stores.builders import ManualClock, profiled
 from tests.stores.conftest import RecordingObserver
 
@@ -31,6 +34,47 @@ async def test_what_was_erased_is_in_no_part_of_the_files(tmp_path: Path) -> Non
     assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
 
     await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxname", b"zqxprompt")
+    await store.close()
+
+
+async def test_a_database_in_memory_has_no_file() -> None:
+    store = await SqliteStore.open(":memory:", clock=ManualClock(), observer=RecordingObserver())
+    copy = sqlite3.connect(":memory:")
+    copy.deserialize(store.session.connection.serialize())
+
+    assert [main_file(connection) for connection in (store.session.connection, copy)] == ["", ""]
+    assert await store.scrub()
+    copy.close()
+    await store.close()
+
+
+#: reads the database, as a command of an operator does
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(connection.execute("SELECT value FROM kv").fetchall())
+connection.close()
+"""
+
+
+@pytest.mark.process
+async def test_a_commit_is_in_the_files_although_the_same_process_and_another_one_have_opened_and_closed_them(
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver
+) -> None:
+    """The doctor of the dashboard does, and then a command. The last one to close the database deletes its journal."""
+    path = str(tmp_path / "genlock.db")
+    store = await SqliteStore.open(path, clock=clock, observer=observer)
+    await store.kv_put("one", "1")
+
+    examined = await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
+    await examined.close()
+    with pytest.raises(StoreInUse):
+        await SqliteStore.open(path, clock=clock, observer=observer)
+    for seen in ("[('1',)]", "[('1',), ('2',)]"):
+        command = await asyncio.create_subprocess_exec(sys.executable, "-c", READ, path, stdout=subprocess.PIPE)
+        assert (await command.communicate())[0].decode().strip() == seen
+        await store.kv_put("two", "2")
+
     await store.close()
 
 
@@ -84,14 +128,3 @@ async def has_new_draft(store: SqliteStore, account_id: int) -> bool:
 def assert_no_file_has(folder: Path, *texts: bytes) -> None:
     content = b"".join(file.read_bytes().lower() for file in folder.iterdir())
     assert [text for text in texts if text in content] == []
-
-
-async def test_an_erasure_in_memory_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    clock, observer = ManualClock(), RecordingObserver()
-    await sqlite_in_memory(clock, observer)  # the next one is a copy
-    store = await sqlite_in_memory(clock, observer)
-
-    assert await store.scrub()
-
-    assert await asyncio.to_thread(os.listdir, tmp_path) == []

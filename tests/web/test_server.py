@@ -4,6 +4,7 @@ import asyncio
 import gc
 import select
 import socket
+import termios
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -170,6 +171,56 @@ async def test_a_stop_waits_only_a_moment_for_a_client_that_does_not_read(
         with pytest.raises(ConnectionResetError):
             await rest_of(client)
     client.close()
+
+
+async def test_a_client_that_reads_slowly_gets_the_whole_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one of HTTP/1.0: the connection closes behind the answer."""
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", SECONDS)
+    page, size = PlainTextResponse(b"x" * PAGE_BYTES), 0
+    async with (
+        serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        client = await unread(int(url.rpartition(":")[2]), b"Connection: close\r\n")
+        while piece := await asyncio.get_running_loop().sock_recv(client, PAGE_BYTES // 20):
+            size += len(piece)
+            await asyncio.sleep(SECONDS / 4)  # its line is slow
+        client.close()
+
+    assert size > PAGE_BYTES, "with its head"
+
+
+@pytest.mark.skipif(not hasattr(termios, "TIOCOUTQ"), reason="the kernel does not say what the client has not read")
+async def test_what_the_kernel_has_of_an_answer_is_sent_also_after_a_stop() -> None:
+    small = server.UNSENT_BYTES_MAX // 2
+    page = PlainTextResponse(b"x" * small)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url:
+            client = await unread(int(url.rpartition(":")[2]), b"")
+        assert await rest_of(client) > small, "with its head"
+    client.close()
+
+
+async def test_nothing_that_follows_the_last_answer_of_a_connection_is_handled() -> None:
+    """Its answer could not be sent."""
+    page = PlainTextResponse(b"x" * PAGE_BYTES, headers={"Connection": "close"})
+    handled = []
+
+    async def handle(request: Request) -> PlainTextResponse:
+        handled.append(request.method)
+        return page
+
+    async with (
+        serving(Starlette(routes=[Route("/page", handle, methods=["GET", "PUT"])]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        pipelined = b"\r\nPUT /page HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+        client = await unread(int(url.rpartition(":")[2]), pipelined)
+        await asyncio.get_running_loop().sock_sendall(client, b"PUT /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await rest_of(client) > PAGE_BYTES
+        client.close()
+
+    assert handled == ["GET"]
 
 
 def unacknowledged(port: int) -> list[int]:

@@ -204,20 +204,25 @@ class Seller:
         for url in file_urls(model, model.validate(order.values)):
             await self._store.mark_upload_used(url)
         try:
-            return await self._engine.order(_new_job(order, model, quote, self._open_max(order)))
+            job = await self._engine.order(_new_job(order, model, quote, self._open_max(order)))
         except InsufficientBalance as short:  # another order spent the credits since the check above
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=short.price, available=short.available)
         except SpendLimitReached as over:
             left = max(0, over.limit - over.spent)
             return NotSold(reason=NotSoldReason.SPEND_LIMIT, price=over.price, available=left)
         except TooManyOpenJobs as full:  # others were accepted since the check above
+            if quote.free:
+                await self._store.return_free_run(order.account_id, order.key)
             return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=full.open_jobs)
         except IdempotencyKeyReused:
             # The same key was accepted since the check above, with another price or input.
-            job = await self._store.job_by_request_key(order.account_id, order.key)
-            if job is None:
+            found = await self._store.job_by_request_key(order.account_id, order.key)
+            if found is None:
                 raise
-            return job
+            return found
+        if quote.free and order.api_key_id is not None:  # a request with the same key may have returned the run
+            await self._store.take_free_run(order.account_id, order.key, self._rules.free_per_day)
+        return job
 
     def _open_max(self, order: Order) -> int | None:
         return self._rules.running_max if order.api_key_id is not None else None

@@ -47,19 +47,34 @@ def make_message(account_id: int, text: str, kind: str = "") -> QueuedMessage:
 
 
 async def send_queued(ctx: EngineContext, message: QueuedMessage) -> bool:
-    """Send a message from the queue. False if the user cannot be reached; True if another instance sends it."""
-    account = await _reachable_account(ctx, message.account_id)
+    """Send a message from the queue. False if the user cannot be reached; True if another instance sends it.
+
+    A message to the user of another bot stays in the queue, for an instance that has this bot.
+    """
+    account = await _find_account(ctx, message.account_id)
+    if account is not None and _has_other_bot(ctx, account):
+        return False
     return await uninterrupted(_send_once(ctx, account, message))
 
 
-async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | None:
-    """Return an account that this instance can send to; None if it has no address, or another bot or channel."""
+async def _find_account(ctx: EngineContext, account_id: int) -> Account | None:
+    """Return an account that messages can be sent to; None if it has no address, or an unknown channel."""
     try:
         account = await ctx.store.account(account_id)
     except AccountNotFound:
         return None
-    is_other_bot = ctx.bots is not None and bool(account.bot) and account.bot not in ctx.bots
-    return None if account.channel not in ctx.channels or not account.address or is_other_bot else account
+    return account if account.channel in ctx.channels and account.address else None
+
+
+def _has_other_bot(ctx: EngineContext, account: Account) -> bool:
+    """Whether only other instances can send to an account."""
+    return ctx.bots is not None and bool(account.bot) and account.bot not in ctx.bots
+
+
+async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | None:
+    """Return an account that this instance can send to."""
+    account = await _find_account(ctx, account_id)
+    return None if account is None or _has_other_bot(ctx, account) else account
 
 
 async def _send(ctx: EngineContext, account: Account, message: QueuedMessage) -> bool:

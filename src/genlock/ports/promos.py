@@ -9,6 +9,9 @@ class PromoStore(Protocol):
     async def take_free_run(self, account_id: int, request_key: str, per_day: int) -> bool:
         """Take a free run for an order, once per key. Runs whose job failed, or was cancelled early, do not count."""
 
+    async def return_free_run(self, account_id: int, request_key: str) -> None:
+        """Return the free run of an order that was refused, unless it was accepted meanwhile."""
+
     async def free_runs(self, account_id: int, per_day: int, ignore_key: str = "") -> FreeRuns:
         """Return the free runs that remain, not counting the one taken for the order with the key `ignore_key`."""
 

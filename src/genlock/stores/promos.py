@@ -16,6 +16,9 @@ class Promos(Subject):
         row = await self._counted("take_free_run", account_id=account_id, request_key=request_key, per_day=per_day)
         return row is not None and bool(row["taken"])
 
+    async def return_free_run(self, account_id: int, request_key: str) -> None:
+        await self._counted("return_free_run", account_id=account_id, request_key=request_key)
+
     async def free_runs(self, account_id: int, per_day: int, ignore_key: str = "") -> FreeRuns:
         row = (await self.session.one("free_runs", account_id=account_id, ignore_key=ignore_key))[0]
         return FreeRuns(today=max(per_day - row["used"], 0), gifts=max(row["gifts"], 0))

@@ -23,8 +23,8 @@ from genlock.stores.sqlite_file import (
     OWNER_ONLY,
     empty_journal,
     main_file,
-    must_be_database,
     must_exist,
+    must_not_be_other_file,
     naming_the_file,
     take_file,
 )
@@ -235,7 +235,8 @@ class SqliteStore(SqlDatabase):
         """
         if without_lock:
             must_exist(path)
-        must_be_database(path)
+        else:
+            must_not_be_other_file(path)
         lock = take_file(path) if path != ":memory:" and not without_lock else None
         try:
             session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)

@@ -43,12 +43,16 @@ def must_exist(path: str) -> None:
     )
 
 
-def must_be_database(path: str) -> None:
-    """Raise StoreUnavailable if there is something else: nothing is to be written beside a file that is not ours."""
+def must_not_be_other_file(path: str) -> None:
+    """Raise StoreUnavailable if there is something else: nothing is to be written beside a file that is not ours.
+
+    One that has a lock file is a database, and must not be opened here: when a process closes a file, it loses all
+    locks that SQLite has on it for other connections of the process.
+    """
     with naming_the_file(path):
         if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if Path(path).is_file():
+        if Path(path).is_file() and not Path(f"{path}.lock").exists():
             with Path(path).open("rb") as file:
                 beginning = file.read(len(_MAGIC))
             if beginning and beginning != _MAGIC:
@@ -97,7 +101,7 @@ async def empty_journal(path: str) -> bool:
 
 def main_file(connection: sqlite3.Connection) -> str:
     """Return the path of the database; empty if it is in memory."""
-    file = next(file for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
+    file = next(str(file) for _, name, file in connection.execute("PRAGMA database_list") if name == "main")
     return file if Path(file).is_absolute() else ""  # one that was deserialized has a name that is no path
 
 

@@ -106,11 +106,13 @@ class Webhooks(Subject):
         """
         began = monotonic()
         is_full = began >= self._next_full_scan
-        rows = await self.session.one(
-            "claim_webhooks", owner=owner, limit=limit, degraded=degraded, hold_seconds=hold_seconds, full=is_full
-        )
-        if is_full and self._is_slow(began):
-            self._next_full_scan = began + FULL_SCAN_SECONDS
+        try:
+            rows = await self.session.one(
+                "claim_webhooks", owner=owner, limit=limit, degraded=degraded, hold_seconds=hold_seconds, full=is_full
+            )
+        finally:  # also when it was cut by its time-out
+            if is_full and self._is_slow(began):
+                self._next_full_scan = began + FULL_SCAN_SECONDS
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:

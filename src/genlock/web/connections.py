@@ -87,18 +87,22 @@ class HttpProtocol(HttpToolsProtocol):
     # the transport's events
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's signature
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
+        self._writes = JoinedWrites(transport, self.loop)
+        super().connection_made(cast(asyncio.Transport, self._writes))
         self._hold(0)
         self._expect(HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
+        if self._writes.is_ending():  # it would be handled, but not answered
+            return
         self._head_bytes += len(data)
         self._hold(self._held_bytes + len(data))
         if self.transport.is_closing():
             return
         super().data_received(data)
-        if self.transport.is_closing():  # the parser refused it
+        if self._writes.is_ending():  # the parser refused it
             self._abandon()
+            self._look_again()
         elif self._head_bytes > self._head_bytes_max or self._header_count > HEADERS_MAX:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif self._timer is None and self._is_idle and self.timeout_keep_alive_task is None:
@@ -169,9 +173,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._is_idle:  # the answer came before the rest of the body
             self._free()
             self._held_bytes = 0
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+            self._look_again()
         self._hold(self._held_bytes)  # with an answer to come, it does not count as idle any more
 
     # the endpoint's events
@@ -183,6 +185,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._authenticated = False  # the next request on the connection may be another sender's, behind a proxy
         if self._running is not None:
             self._running.scope = _NO_SCOPE  # the connection may stay open, and its head is not counted any more
+        if self._writes.is_ending():
+            self.pipeline.clear()
         if not self._receiving and not self.pipeline:
             self._free()
         self._hold(self._head_bytes if self._receiving else 0)
@@ -251,7 +255,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Close the connection, as the service stops; a client has a moment to read the last answer to its end."""
         super().shutdown()
         if self._is_idle:
-            self.loop.call_later(LAST_ANSWER_SECONDS, self.transport.close)
+            self.loop.call_later(LAST_ANSWER_SECONDS, self._writes.leave)
 
     def discard(self) -> None:
         """Close the connection at once and free what it holds."""
@@ -300,13 +304,30 @@ class HttpProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
             self.transport.write(head.encode())
-            self._abandon()
-            self.transport.close()
+            self._end()
+
+    def _end(self) -> None:
+        """Close the connection; a client that has not read earlier answers may do so."""
+        self._abandon()
+        self.transport.close()
+        self._look_again()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Close the connection after a while. If it is ending, the client has not read its last answer yet."""
+        self._unset_keepalive_if_required()
+        if not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _expect(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.close)
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._end)
 
 
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:

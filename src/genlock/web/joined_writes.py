@@ -27,8 +27,8 @@ class JoinedWrites:
         self._transport = transport
         self._loop = loop
         self._held = b""
-        #: whether the client was told that nothing more comes
-        self._has_ended = False
+        #: how much the client had not read when it was last looked at, since it was told that nothing more comes
+        self._unread: int | None = None
         self.is_closing = transport.is_closing
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
@@ -37,7 +37,7 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        if self.is_closing() or self._has_ended:  # uvloop raises an error for a connection that was reset meanwhile
+        if self.is_ending():  # uvloop raises an error for a connection that was reset meanwhile
             self._held = b""
             return
         held, self._held = self._held, b""
@@ -55,20 +55,35 @@ class JoinedWrites:
         if held and not self.is_closing():
             self._transport.write(held)
 
+    def is_ending(self) -> bool:
+        """Whether the connection is closed, or only sends what was written before."""
+        return self._unread is not None or bool(self.is_closing())
+
     def close(self) -> None:
         """Close the connection, or only our direction if the client has not read a long answer yet.
 
         The kernel would keep the answer for minutes, without a limit of ours. So the client closes the connection when
-        it has read everything; otherwise the second call, or the limit of connections, drops what it has not read.
+        it has read everything; otherwise a further call drops what is left, unless the client has read since the one
+        before. So does the limit of connections.
         """
         self._flush()
-        if self.is_closing() or self._unread_bytes() <= UNREAD_BYTES_MAX:
+        unread, before = self._unread_bytes(), self._unread
+        if self.is_closing() or unread <= UNREAD_BYTES_MAX:
             self._transport.close()
-        elif self._has_ended:
+        elif before is not None and unread >= before:
             self.abort()
         else:
-            self._has_ended = True
-            self._transport.write_eof()
+            self._unread = unread
+            if before is None:
+                self._transport.write_eof()
+
+    def leave(self) -> None:
+        """Close the connection now. What the kernel has of an answer is sent also after the process has ended."""
+        self._flush()
+        if self._transport.get_write_buffer_size():
+            self.abort()
+        else:
+            self._transport.close()
 
     def abort(self) -> None:
         """Close the connection at once, and drop what the client has not read."""

@@ -37,6 +37,24 @@ async def test_a_free_run_is_taken_once_per_key_and_is_new_each_day(store: SqlDa
     assert await store.take_free_run(account, "d", 2)
 
 
+async def test_the_free_run_of_an_order_that_was_not_accepted_is_returned(store: SqlDatabase) -> None:
+    account = await profiled(store, "1")
+    await store.create_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
+    await store.use_promo("RUNS", account, "u")
+    assert [await store.take_free_run(account, key, 1) for key in ("day", "gift", "none")] == [True, True, False]
+
+    for _ in range(2):  # the second one returns nothing
+        for key in ("day", "gift", "none"):
+            await store.return_free_run(account, key)
+
+    left = await store.free_runs(account, 1)
+    assert (left.today, left.gifts) == (1, 1)
+    await store.take_free_run(account, "day", 1)
+    await store.accept_job(order(account, request_key="day", price=0), None)
+    await store.return_free_run(account, "day")
+    assert (await store.free_runs(account, 1)).today == 0, "an order has it"
+
+
 async def test_a_free_run_whose_job_failed_does_not_count(store: SqlDatabase) -> None:
     account = await account_with(store, 0)
     await ensure_profile(store, account, language="en", name="A", username="", referred_by=None)

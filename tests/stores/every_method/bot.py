@@ -78,6 +78,7 @@ async def use_payments_and_gifts(store: Database) -> None:
     await store.book_external_refund("charge", "why")
     await store.ledger_entry("key")
     await store.take_free_run(1, "key", 1)
+    await store.return_free_run(1, "key")
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)
     await store.create_promo(promo, lasting=None, author="me")

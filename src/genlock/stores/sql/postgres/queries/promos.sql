@@ -36,6 +36,29 @@ WITH me AS MATERIALIZED (
 SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
 
+-- name: return_free_run
+-- Return the free run of an order that was not accepted. An order that is accepted changes the account: if another
+-- transaction changed it since this statement began, the caller retries.
+WITH me AS MATERIALIZED (
+    SELECT id, xmin AS version FROM accounts WHERE id = :account_id
+), run AS MATERIALIZED (
+    SELECT account_id, request_key FROM (  -- found as in `take_free_run`
+        SELECT account_id, request_key FROM free_runs WHERE account_id = :account_id AND request_key >= :request_key
+        ORDER BY request_key LIMIT 1) f
+    WHERE request_key = :request_key
+        AND NOT EXISTS (SELECT FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key)
+), unchanged AS MATERIALIZED (
+    SELECT a.id FROM accounts a JOIN me ON me.id = a.id AND me.version = a.xmin FOR NO KEY UPDATE OF a
+), returned AS (
+    DELETE FROM free_runs f USING run, unchanged
+    WHERE f.account_id = run.account_id AND f.request_key = run.request_key
+    RETURNING f.account_id, f.source
+), counted AS (
+    UPDATE accounts a SET gift_runs_used = a.gift_runs_used - 1
+    FROM returned WHERE a.id = returned.account_id AND returned.source = 'gift'
+)
+SELECT EXISTS (SELECT FROM run) AND NOT EXISTS (SELECT FROM unchanged) AS retry;
+
 -- name: free_runs
 -- use: screen
 -- Count the free runs used today and those left from promo codes, not counting the run of one order. An account has one

@@ -17,6 +17,17 @@ UPDATE accounts SET free_run_count = free_run_count + 1 WHERE id = :account_id A
 SELECT EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND request_key = :request_key) AS taken,
     0 AS retry;
 
+-- name: return_free_run
+-- Return the free run of an order that was not accepted.
+UPDATE accounts SET gift_runs_used = gift_runs_used - 1
+WHERE id = :account_id
+    AND EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND request_key = :request_key AND source = 'gift')
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE account_id = :account_id AND request_key = :request_key);
+DELETE FROM free_runs
+WHERE account_id = :account_id AND request_key = :request_key
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE account_id = :account_id AND request_key = :request_key);
+SELECT 0 AS retry;
+
 -- name: free_runs
 -- use: screen
 -- Count the free runs used today and those left from promo codes, not counting the run of one order.

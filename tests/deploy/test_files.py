@@ -23,7 +23,7 @@ SETTINGS = set(own_variables())
 #: variables of the tests and of the bench
 OTHERS = {"GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL", "GENLOCK_BENCH_DATABASE_URL"}
 #: the setting of the plug-in that the guide writes
-EXAMPLES = {"GENLOCK_ACME_KEY"}
+EXAMPLES = {"GENLOCK_ACME_KEY", "GENLOCK_ACME_API_URL"}
 
 
 def commands() -> Iterator[str]:

@@ -2,12 +2,21 @@
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
+from genlock.domain.delivery import Part
+from genlock.domain.errors import (
+    ChannelBusy,
+    ChannelOutcomeUnknown,
+    InvalidResult,
+    PlaceholderGone,
+    RecipientUnreachable,
+)
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import HoldState
+from genlock.domain.result import PartKind
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.ports import Placed
 from tests.engine.fake_provider import URL
 from tests.engine.world import World, work
 
@@ -91,6 +100,30 @@ async def test_the_first_message_of_a_result_that_could_not_be_delivered_gets_it
     )
     assert row.parts[0].message != job.placeholder
     assert world.channel.showing(URL) == [job.placeholder, row.parts[0].message]
+
+
+async def test_the_first_message_says_that_the_result_is_invalid_if_its_file_has_become_a_page(
+    world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await world.running(engine, notice=False)
+    first, put = job.placeholder or "", world.channel.put
+    world.channel.faults.add("put", RecipientUnreachable("blocked"))
+    await world.call_back(engine, job)
+    await operate.resend_for_user(engine.ctx, job.id, "user")
+    await work(engine)
+    row = await world.see(job)
+    assert (row.delivery, row.progress_message, world.channel.messages[first]) == (Delivery.DELIVERED, first, "")
+
+    async def put_messages_only(job: Job, index: int, part: Part) -> Placed:
+        if part.kind is PartKind.FILE:
+            raise InvalidResult("an HTML page")
+        return await put(job, index, part)
+
+    monkeypatch.setattr(world.channel, "put", put_messages_only)
+    await settle(world, engine, job)
+
+    assert world.channel.messages[first].startswith("text ")
+    assert world.channel.showing(URL) == [row.parts[0].message]
 
 
 async def test_the_first_message_gets_the_result_though_a_resend_before_had_an_unknown_outcome(

@@ -11,7 +11,7 @@ A message that was to show the end and does not, because a resend or a late resu
 from dataclasses import replace
 
 from genlock.domain.delivery import Level, Part, Step, message_instead
-from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, StoreError
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InvalidResult, StoreError
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Job
 from genlock.domain.money import HoldState
@@ -56,12 +56,20 @@ async def put_again(ctx: EngineContext, job: Job) -> float | None:
     over = FILE_SECONDS if is_file else ctx.rules.late_progress_seconds
     try:
         # The message of a late job is about the end before its result arrived.
-        await ctx.channels[job.channel].put(replace(job, late=False), 0, part)
+        await _put(ctx, replace(job, late=False), part)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - the job has its end, so a bug in the channel must not park it
         return _seconds_after(ctx, job, error, give_up=age >= 2 * over)
     return min(max(FIRST_SECONDS, GROWTH * age), over - age) if age < over - TICK else None
+
+
+async def _put(ctx: EngineContext, job: Job, part: Part) -> None:
+    channel = ctx.channels[job.channel]
+    try:
+        await channel.put(job, 0, part)
+    except InvalidResult:  # otherwise the message would show progress without end
+        await channel.put(job, 0, message_instead(part))
 
 
 def _seconds_after(ctx: EngineContext, job: Job, error: Exception, *, give_up: bool) -> float | None:

@@ -227,6 +227,8 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     messages = {message_of(job)}
     if _late_ends(job, truth):  # the message about the end before it stays
         messages |= {message_of(replace(job, state=state)) for state in (State.EXPIRED, State.FAILED)}
+    if job.state is State.FAILED and _has_invalid_result(job, truth):  # an older message may say so
+        messages.add(message_of(replace(job, state=State.SUCCEEDED)))
     own = {*messages, *(piece.value for task in _tasks(job, truth) for pieces in _results(task) for piece in pieces)}
     # What was put just before its chat froze may have to be sent to the new address: nothing tells that it was shown.
     open_ = [message for message in shown if not message.deleted and message.address not in truth.frozen]

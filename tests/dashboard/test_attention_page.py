@@ -97,6 +97,9 @@ async def test_every_reason_is_listed_with_its_fix_and_counted_in_the_navigation
 async def test_the_cost_of_a_cancelled_order_is_shown_with_the_money_and_asks_for_nothing(
     dashboard: DashboardWorld, client: Client
 ) -> None:
+    empty = (await client.get("/attention/loss")).text
+    assert "The provider has charged for no cancelled order." in empty
+    assert "Another operator may have handled it" not in empty
     cancelled = await ended(dashboard.store, State.CANCELLED)
     await end(dashboard.store, cancelled, State.SUCCEEDED, cost=7)
 

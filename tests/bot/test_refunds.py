@@ -125,6 +125,18 @@ async def test_a_refund_continues_although_the_open_ones_were_listed_when_it_beg
     assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
 
+async def test_a_refund_that_lost_its_mark_when_both_sides_crashed_is_finished(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    assert await world.store.begin_refund(charge, "refund by op") is not None
+
+    await world.bot._payments._refunds.resume(0.0)
+
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert await ann.available() == 0
+    assert await world.store.violations(settled=False) == []
+
+
 async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

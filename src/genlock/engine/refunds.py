@@ -12,6 +12,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import write_amount
 from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.place import NEWEST
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.tell import SendQueued, make_message
 from genlock.i18n.loader import DEFAULT
@@ -27,6 +28,10 @@ REFUNDED = "chat:refunded:"
 #: a refund whose answer has not come for this long is asked for again
 RESUME_SECONDS = 60.0
 DETAIL_LENGTH_MAX = 500
+#: open refunds that one round looks at, the newest first
+OPEN_MAX = 200
+#: in the audit log, for a refund that has lost its mark; the reason of its ledger entry names the operator
+UNKNOWN_OPERATOR = "operator"
 
 
 class NoRefundReason(StrEnum):
@@ -136,6 +141,7 @@ class Refunds:
 
         Tell the users of refunds that ended just before a crash, and write their audit lines.
         """
+        await self._mark_open()
         for entry in await self._store.kv_list(REFUND, self._bot):
             if entry.age >= older_than:
                 await uninterrupted(self._resume(entry.key.removeprefix(REFUND), entry.value))
@@ -143,6 +149,14 @@ class Refunds:
             payment = await self._store.payment(entry.key.removeprefix(REFUNDED))
             if payment is not None and entry.age >= older_than:
                 await uninterrupted(self._report(payment))
+
+    async def _mark_open(self) -> None:
+        """Mark the refunds that have lost their mark: it was removed just when they began, and both sides crashed."""
+        for payment in await self._store.payments_in_state(
+            PaymentState.REFUNDING, before=NEWEST, since=None, limit=OPEN_MAX
+        ):
+            if not await self._is_of_another_bot(payment):
+                await self._mark(payment.charge, UNKNOWN_OPERATOR)
 
     async def _resume(self, charge: str, by: str) -> None:
         if (payment := await self._open(charge)) is None:
